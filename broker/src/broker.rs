@@ -69,7 +69,7 @@ pub struct Broker {
 
 /// Receivers of the broker's own channels.
 pub struct Channels {
-    /// What has happened to AcceptAPIs, for the task that takes it in: see [`AcceptApis::tell`].
+    /// What has happened to AcceptAPIs, for the task that takes it in: see [`AcceptApis`].
     pub accept_changes: mpsc::UnboundedReceiver<AcceptChange>,
     /// See [`Broker::secret_changes`].
     pub secret_changes: mpsc::UnboundedReceiver<News>,

@@ -40,11 +40,11 @@ impl Listener for AcceptApiChanges {
         // Somebody may have edited its status.
         let (namespace, name) = (Arc::clone(&key.namespace), Arc::clone(&key.name));
         self.0.enqueue_status(&AcceptId { provider: provider.clone(), namespace, name });
-        self.0.accept_apis.tell(AcceptChange::Changed(provider, key));
+        self.0.accept_apis.changes.tell(AcceptChange::Changed(provider, key));
     }
 
     fn completed(&self, index: &Index) {
-        self.0.accept_apis.tell(AcceptChange::Complete(index.cluster().clone()));
+        self.0.accept_apis.changes.tell(AcceptChange::Complete(index.cluster().clone()));
     }
 }
 

@@ -168,7 +168,7 @@ impl Engages for Engaged {
                 self.broker.fleet().disengage(&name).await;
                 self.broker.forget(&name);
                 if name.role() == Role::Provider {
-                    self.broker.accept_apis.tell(AcceptChange::Left(name));
+                    self.broker.accept_apis.changes.tell(AcceptChange::Left(name));
                 }
             }
             SourceEvent::Rejected { name, from, reason } => {
@@ -253,7 +253,7 @@ impl Broker {
                 let message = format!("{name} gets nothing new until its policy can be read: {errors}");
                 self.tell_of_secret(from, condition::POLICY_INVALID, &message);
             }
-            self.accept_apis.tell(AcceptChange::Bounded(name.clone()));
+            self.accept_apis.changes.tell(AcceptChange::Bounded(name.clone()));
         }
         if news && name.role() == Role::Consumer && labels.is_none() {
             error!(cluster = %name, %from, %errors, "its labels cannot be read; providers that select consumers get nothing new of it");

@@ -13,14 +13,15 @@ use super::{
     registry::Registry,
     statuses::{AcceptWork, Statuses},
 };
-use crate::recompile;
+use crate::changes::Changes;
 
 /// All AcceptAPIs.
 pub struct AcceptApis {
     registry: ArcSwap<Registry>,
     /// Held while the registry is changed: providers' changes are taken in side by side.
     changing: Mutex<()>,
-    changes: mpsc::UnboundedSender<AcceptChange>,
+    /// What has happened, for the task that takes it in.
+    pub(crate) changes: Changes<AcceptChange>,
     /// Their statuses, and those to look at.
     pub(crate) statuses: Statuses,
     /// Kinds for which room has just come.
@@ -33,7 +34,7 @@ impl AcceptApis {
         Self {
             registry: ArcSwap::default(),
             changing: Mutex::default(),
-            changes,
+            changes: Changes::new(changes),
             statuses: Statuses::default(),
             roomy: Mutex::default(),
         }
@@ -42,17 +43,6 @@ impl AcceptApis {
     /// As of now.
     pub fn load(&self) -> Arc<Registry> {
         self.registry.load_full()
-    }
-
-    /// Something has happened that is to be taken in.
-    pub(crate) fn tell(&self, change: AcceptChange) {
-        // Who takes it in has ended only where all has.
-        let _ = self.changes.send(change);
-    }
-
-    /// The same once that task has had time for others: it was too busy for an expression.
-    pub(super) fn tell_later(&self, change: AcceptChange) {
-        recompile::in_a_moment(&self.changes, change);
     }
 
     /// Changes the registry. Returns it as it is now, and what `change` returns.

@@ -265,7 +265,7 @@ impl Broker {
     /// The machine was too busy for an AcceptAPI's expression: it is compiled again in a moment.
     fn take_in_again(&self, id: &AcceptId) {
         let key = accept_api_key(id);
-        self.accept_apis.tell_later(AcceptChange::Changed(id.provider.clone(), key));
+        self.accept_apis.changes.tell_later(AcceptChange::Changed(id.provider.clone(), key));
     }
 
     /// Changes the registry, once, and has looked at again what that concerns; `all`: whatever the provider holds, too.

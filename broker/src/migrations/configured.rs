@@ -100,7 +100,7 @@ impl Broker {
             (statuses, news && all.is_complete())
         });
         if self.configuring.current.load().is_pending(key) {
-            self.configuring.tell_later(key);
+            self.configuring.changes.tell_later(ConfigurationChange::Changed(key.clone()));
         }
     }
 

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use runtime_fleet::object::ObjectKey;
 use tokio::sync::mpsc;
 
 use super::{change::ConfigurationChange, configurations::Current, statuses::ConfigurationStatuses};
-use crate::recompile;
+use crate::changes::Changes;
 
 /// All MigrationConfigurations.
 pub struct Configuring {
     /// What they say.
     pub(crate) current: Current,
-    changes: mpsc::UnboundedSender<ConfigurationChange>,
+    /// What has happened, for the task that compiles them.
+    pub(super) changes: Changes<ConfigurationChange>,
     losses: AtomicU64,
     /// Their statuses, and those to look at.
     pub(crate) statuses: ConfigurationStatuses,
@@ -23,21 +23,10 @@ impl Configuring {
     pub(crate) fn new(changes: mpsc::UnboundedSender<ConfigurationChange>) -> Self {
         Self {
             current: Current::default(),
-            changes,
+            changes: Changes::new(changes),
             losses: AtomicU64::new(0),
             statuses: ConfigurationStatuses::default(),
         }
-    }
-
-    /// Something has happened that is to be taken in.
-    pub(super) fn tell(&self, change: ConfigurationChange) {
-        // Who takes it in has ended only where all has.
-        let _ = self.changes.send(change);
-    }
-
-    /// The same once that task has had time for others: it was too busy for an expression.
-    pub(super) fn tell_later(&self, key: &ObjectKey) {
-        recompile::in_a_moment(&self.changes, ConfigurationChange::Changed(key.clone()));
     }
 
     /// How often their watch has lost sight of them: see [`ConfigurationChange::Complete`].

@@ -61,11 +61,11 @@ struct Configurations(Arc<Broker>);
 
 impl Listener for Configurations {
     fn changed(&self, _index: &Index, change: &Change) {
-        self.0.configuring.tell(ConfigurationChange::Changed(change.key.clone()));
+        self.0.configuring.changes.tell(ConfigurationChange::Changed(change.key.clone()));
     }
 
     fn completed(&self, _index: &Index) {
-        self.0.configuring.tell(ConfigurationChange::Complete(self.0.configuring.losses()));
+        self.0.configuring.changes.tell(ConfigurationChange::Complete(self.0.configuring.losses()));
     }
 
     fn incomplete(&self, _index: &Index) {
@@ -75,7 +75,7 @@ impl Listener for Configurations {
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
         if *state == KindState::Missing {
             self.0.configuring.lose();
-            self.0.configuring.tell(ConfigurationChange::Missing);
+            self.0.configuring.changes.tell(ConfigurationChange::Missing);
         }
     }
 }
