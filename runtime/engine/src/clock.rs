@@ -34,8 +34,7 @@ pub fn now() -> Now {
     let Some(simulated) = wall::simulated() else { return CLOCK.now() };
     // A simulator's processes come and go within this one: each sets its clock when it starts.
     let millis = |since: Duration| u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-    let now = simulated.now();
-    Now { millis: millis(now), started: millis(simulated.epoch), text: stamp(now.as_secs()) }
+    Now { millis: millis(simulated.steady()), started: millis(simulated.epoch), text: stamp(simulated.now().as_secs()) }
 }
 
 impl Clock {

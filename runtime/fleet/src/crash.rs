@@ -188,7 +188,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_program_has_its_own_clock() {
-        let showing = |epoch| Crash::showing(Wall { since: Instant::now(), epoch: Duration::from_secs(epoch) });
+        let showing =
+            |epoch| Crash::showing(Wall { since: Instant::now(), epoch: Duration::from_secs(epoch), jump: None });
         let tells = || async { spawn(async { wall::now().as_second() }).await.unwrap() };
         let (early, late) = (showing(1_000), showing(5_000));
         assert_eq!((early.of(tells()).await, late.of(tells()).await), (1_000, 5_000));

@@ -134,7 +134,7 @@ pub(crate) enum Act {
     Compact(&'static str),
     /// A cluster gets another kubeconfig, with a token of its own.
     Rotate(&'static str, u8),
-    /// A provider serves no Certificates any more: those that it has go with their CRD.
+    /// A cluster serves no Certificates any more: those that it has go with their CRD.
     Uninstall(&'static str),
     Install(&'static str),
     /// Providers' Certificates get a field more.

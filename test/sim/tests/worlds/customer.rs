@@ -1,12 +1,12 @@
 //! `Customer`: a person who does things with one Certificate, one after the other.
 
-use std::time::Duration;
+use std::{cell::Cell, time::Duration};
 
 use broker_api::keys;
 use serde_json::{Value, json};
 use sim::{ApiServer, Deed, World};
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, watch},
     task::JoinHandle,
     time::{sleep, timeout},
 };
@@ -23,29 +23,41 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Does what it is told, in that order: who asks for a name anew waits until the last of that name is gone.
 pub(crate) struct Customer {
     todo: mpsc::UnboundedSender<Act>,
+    /// How much of that it has done.
+    done: watch::Receiver<usize>,
+    told: Cell<usize>,
     works: JoinHandle<()>,
 }
 
 impl Customer {
     pub(crate) fn start(world: &std::sync::Arc<World>, thing: Thing) -> Self {
         let (todo, mut told) = mpsc::unbounded_channel();
+        let (does, done) = watch::channel(0);
         let (world, server) = (std::sync::Arc::clone(world), world.server(thing.tenant));
         let works = tokio::spawn(async move {
             while let Some(act) = told.recv().await {
                 perform(&world, &server, act).await;
+                does.send_modify(|done| *done += 1);
             }
         });
-        Self { todo, works }
+        Self { todo, done, told: Cell::new(0), works }
     }
 
     pub(crate) fn tell(&self, act: Act) {
+        self.told.set(self.told.get() + 1);
         // It lives as long as we do.
         let _ = self.todo.send(act);
     }
 
+    /// Waits until all is done that it was told up to now. `false`: that takes too long.
+    pub(crate) async fn has_done_all(&self, patience: Duration) -> bool {
+        let (mut done, told) = (self.done.clone(), self.told.get());
+        timeout(patience, done.wait_for(|done| *done >= told)).await.is_ok()
+    }
+
     /// Waits until all is done that it was told. `false`: that takes too long.
     pub(crate) async fn finish(self, patience: Duration) -> bool {
-        let Self { todo, works } = self;
+        let Self { todo, works, .. } = self;
         drop(todo);
         timeout(patience, works).await.is_ok()
     }
@@ -82,7 +94,10 @@ async fn ask(ann: &Person<'_>, thing: Thing) {
         let (code, answer) = ann.ask("POST", &certificates(SHOP), &wanted).await;
         match code {
             201 => return,
-            409 => {}
+            // The last of that name is not gone; or the kind is not served.
+            409 | 404 => {}
+            // Or it will not be soon.
+            403 if answer.to_string().contains("definition is terminating") => {}
             _ => panic!("{thing:?}: {code} {answer}"),
         }
         let held = ann.server.objects(CERTIFICATE).remove(&(SHOP.to_owned(), thing.name.to_owned()));

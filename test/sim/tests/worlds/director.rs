@@ -15,12 +15,15 @@ use crate::{
     provider::Mood,
     stage::{
         ACCEPT, CERTIFICATE, CLUSTERS, CONFIGURATIONS, CRDS, FOREIGN, HUB, PRIVATE, Stage, acceptance, certificate,
-        certificates, cluster_secret, configuration,
+        certificates, cluster_secret, configuration, first_crd,
     },
 };
 
 /// How long people may be kept waiting once all is in order.
 const PATIENCE: Duration = Duration::from_hours(3);
+
+/// How long a consumer's kind stays for people who still wait for something of it.
+const IDLE: Duration = Duration::from_mins(20);
 
 /// Whoever does what a plan says.
 pub(crate) struct Director<'a> {
@@ -68,8 +71,8 @@ impl<'a> Director<'a> {
             Act::Heal(server) => world.set_outage(server, None),
             Act::Compact(server) => self.stage.server(server).compact(),
             Act::Rotate(name, token) => self.rotate(name, token).await,
-            Act::Uninstall(provider) => self.define(provider, "DELETE", &definition(), &Value::Null).await,
-            Act::Install(provider) => self.define(provider, "POST", "", &self.stage.certificate_crd()).await,
+            Act::Uninstall(server) => self.uninstall(server).await,
+            Act::Install(server) => self.install(server).await,
             Act::Extend => {
                 for provider in self.stage.providers {
                     let versions = json!({"spec": {"versions": self.stage.certificate_crd()["spec"]["versions"]}});
@@ -101,7 +104,7 @@ impl<'a> Director<'a> {
             self.set_policy(provider, Policy::Open).await;
         }
         self.yield_all().await;
-        let Self { stage, customers } = self;
+        let stage = self.stage;
         let resume = async {
             loop {
                 resume_all(stage).await;
@@ -109,7 +112,11 @@ impl<'a> Director<'a> {
             }
         };
         let finished = async {
-            for (thing, customer) in customers {
+            // It is not there before all that was of it is gone, which somebody may hold until now.
+            for tenant in stage.tenants {
+                self.install(tenant).await;
+            }
+            for (thing, customer) in self.customers {
                 if !customer.finish(PATIENCE).await {
                     return Err(format!("{thing:?}: its last one does not go"));
                 }
@@ -129,6 +136,21 @@ impl<'a> Director<'a> {
         let hub = self.stage.server(HUB);
         // It may be there already, or not any more.
         Person { name: "platform", server: &hub }.ask(method, path, body).await;
+    }
+
+    /// What people there wanted of it before is done before: otherwise the end would depend on who was late.
+    async fn uninstall(&self, server: &str) {
+        for (_, customer) in self.customers.iter().filter(|(thing, _)| thing.tenant == server) {
+            if !customer.has_done_all(IDLE).await {
+                return;
+            }
+        }
+        self.define(server, "DELETE", &definition(), &Value::Null).await;
+    }
+
+    async fn install(&self, server: &str) {
+        let crd = if self.stage.providers.contains(&server) { self.stage.certificate_crd() } else { first_crd() };
+        self.define(server, "POST", "", &crd).await;
     }
 
     /// It may be there already, or not any more.

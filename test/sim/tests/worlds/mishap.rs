@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// How one begins, and how it ends, if it does before everything is put in order.
-fn mishap(chance: &mut Chance) -> (Act, Act) {
+fn mishap(chance: &mut Chance, consumers: bool) -> (Act, Act) {
     let provider = chance.one_of(&PROVIDERS[..2]);
     let anybody = chance.one_of(&[HUB, HUB, TENANTS[0], provider]);
     match chance.below(9) {
@@ -22,7 +22,10 @@ fn mishap(chance: &mut Chance) -> (Act, Act) {
             let (name, token) = (chance.one_of(&[TENANTS[0], provider]), u8::try_from(chance.below(200)).unwrap());
             (Act::Rotate(name, token), Act::Nothing)
         }
-        5 => (Act::Uninstall(provider), Act::Install(provider)),
+        5 => {
+            let who = if consumers { chance.one_of(&[TENANTS[0], provider]) } else { provider };
+            (Act::Uninstall(who), Act::Install(who))
+        }
         6 => (Act::Extend, Act::Nothing),
         7 => (Act::Hide, Act::Show),
         _ => {
@@ -32,10 +35,10 @@ fn mishap(chance: &mut Chance) -> (Act, Act) {
     }
 }
 
-/// Puts some between what is done.
-pub(crate) fn befall(acts: &mut Vec<(Act, Duration)>, chance: &mut Chance) {
+/// Puts some between what is done. `consumers`: their kind vanishes, too.
+pub(crate) fn befall(acts: &mut Vec<(Act, Duration)>, chance: &mut Chance, consumers: bool) {
     for _ in 0..chance.below(4) {
-        let (begins, ends) = mishap(chance);
+        let (begins, ends) = mishap(chance, consumers);
         let mut place = |from: usize| from + usize::try_from(chance.below((acts.len() + 1 - from) as u64)).unwrap();
         let at = place(1);
         let until = place(at);

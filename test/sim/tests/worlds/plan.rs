@@ -22,6 +22,9 @@ pub(crate) const OWN: u64 = 10_000_000;
 /// So many of these that follow each other tell one story, each in weather of its own, and share what that is held against.
 const ALIKE: u64 = 10;
 
+/// From this seed on the kind of a consumer may vanish. `make simulate` begins here.
+pub(crate) const KINDS: u64 = 11_000_000;
+
 /// What is done in a world, and what goes wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
@@ -71,7 +74,7 @@ impl Plan {
         let mut acts = draw(&mut Chance::of(story, "acts"));
         meddle(&mut acts, &mut Chance::of(story, "others"));
         if seed >= OWN {
-            befall(&mut acts, &mut Chance::of(story, "mishaps"));
+            befall(&mut acts, &mut Chance::of(story, "mishaps"), seed >= KINDS);
         }
         let mut plan = Self::of(seed, acts);
         let mut chance = Chance::of(seed, "faults");
@@ -211,7 +214,11 @@ impl fmt::Display for Plan {
             writeln!(f, "  {name}: {share} of 1000")?;
         }
         if self.skew != 0 {
-            writeln!(f, "  skew: clocks of every other process are wrong by {} s", self.skew)?;
+            writeln!(
+                f,
+                "  skew: clocks of every other process are wrong by {} s, those of others jump by as much",
+                self.skew
+            )?;
         }
         if self.narrow {
             writeln!(f, "  narrow: each writes one thing at a time to an API server")?;

@@ -3,7 +3,11 @@
 use std::{any::Any, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
-use runtime_fleet::{crash::Crash, fleet::Fleet, wall::Wall};
+use runtime_fleet::{
+    crash::Crash,
+    fleet::Fleet,
+    wall::{Jump, Wall, skewed},
+};
 use sim::{Weather, Wire, World};
 use tokio::{
     sync::watch,
@@ -13,6 +17,9 @@ use tokio::{
 
 /// How long it takes until a process is started anew.
 const RESTART: Duration = Duration::from_secs(1);
+
+/// How long a process runs until its clock jumps, where one does.
+const JUMPS: Duration = Duration::from_secs(25);
 
 /// What a process holds until it ends.
 pub(crate) struct Running {
@@ -41,7 +48,7 @@ pub(crate) trait Starts: Send + 'static {
     /// Which of several it is.
     fn at(&self) -> u64;
 
-    /// So many seconds the wall clocks of every other process, and of every other program, are wrong.
+    /// So many seconds the wall clocks of every other process, and of every other program, are wrong, and jump of all others.
     fn skew(&self) -> i64;
 
     /// Starts a process that reaches API servers through `wire`.
@@ -122,9 +129,7 @@ async fn supervise(
     for process in 0.. {
         let wire = Wire::new(&world, name, seed.wrapping_add(process << 32), *weather.borrow(), crashes.next());
         world.tell("", name, "starts".to_owned());
-        let skew = if (process + starts.at()).is_multiple_of(2) { 0 } else { starts.skew() };
-        let shows = skewed(world.clock().wall(), skew);
-        let crash = Crash::showing(Wall { since: Instant::now(), epoch: shows });
+        let crash = Crash::showing(shown(&world, starts.skew(), (process + starts.at()).is_multiple_of(2)));
         tell.send_replace(Some(Process { wire: wire.clone(), crash: crash.clone() }));
         let running = crash.of(starts.start(wire.clone())).await;
         wire.broken().await;
@@ -135,8 +140,13 @@ async fn supervise(
     }
 }
 
-/// What a clock shows that is wrong by so many seconds, since 1970.
-fn skewed(wall: Duration, skew: i64) -> Duration {
-    let wrong = Duration::from_secs(skew.unsigned_abs());
-    if skew.is_negative() { wall.saturating_sub(wrong) } else { wall + wrong }
+/// The clock of a process, in a world where clocks are wrong by so many seconds: it is from the beginning, or somebody sets it then.
+fn shown(world: &World, skew: i64, begins_right: bool) -> Wall {
+    let (since, right) = (Instant::now(), world.clock().wall());
+    if begins_right {
+        let jump = (skew != 0).then_some(Jump { after: JUMPS, by: skew });
+        Wall { since, epoch: right, jump }
+    } else {
+        Wall { since, epoch: skewed(right, skew), jump: None }
+    }
 }

@@ -117,6 +117,8 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("the hub cannot be reached in mid-move", staged(&[Outage(HUB, How::Refused), Edit(ONE, 1), Heal(HUB)])),
         ("the kubeconfigs change", from_a(&[Rotate(A, 1), Rotate(HOMER, 1), Edit(ONE, 1), Rotate(A, 2)])),
         ("its kind vanishes and comes back", from_a(&[Uninstall(A), Edit(ONE, 1), Install(A)])),
+        ("its consumer's kind vanishes and comes back", from_a(&[Uninstall(HOMER), Install(HOMER), Ask(ONE)])),
+        ("its consumer's kind vanishes in mid-move", staged(&[Uninstall(HOMER), Nothing, Install(HOMER)])),
         ("its kind grows", from_a(&[Extend, Edit(ONE, 1)])),
         ("its provider names a token", vec![Mood(A, Works::Tokens), Mood(B, Works::Tokens), Ask(ONE)]),
         ("its provider names another object", vec![Mood(A, Works::Foreign), Mood(B, Works::Foreign), Ask(ONE)]),

@@ -69,8 +69,7 @@ impl Stage {
 
     /// The CRD of Certificates, as providers are to have it by now.
     pub(crate) fn certificate_crd(&self) -> Value {
-        let all = crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
-        let mut crd = all.into_iter().find(|crd| crd["metadata"]["name"] == CERTIFICATE).unwrap();
+        let mut crd = first_crd();
         let grown = Deed::Told("Extend".to_owned());
         if self.world.journal().count(|entry| entry.deed == grown) > 0 {
             let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
@@ -128,6 +127,12 @@ impl Stage {
             platform.create(CLUSTERS, &cluster_secret(name)).await;
         }
     }
+}
+
+/// The CRD of Certificates, as everybody has it first.
+pub(crate) fn first_crd() -> Value {
+    let all = crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
+    all.into_iter().find(|crd| crd["metadata"]["name"] == CERTIFICATE).unwrap()
 }
 
 /// The Secret that makes a cluster known.
