@@ -77,12 +77,15 @@ impl Broker {
         self.enqueue_copied(brokered, consumer, |_| true);
     }
 
-    /// Copies of objects that a consumer cluster does not have, as far as is known: nobody else would tell of those.
+    /// Copies of objects that a consumer cluster does not have, as far as is known, and what is remembered of such objects:
+    /// nobody else would tell of those. What went while its kind was not served was never told of.
     pub(crate) fn enqueue_orphans(&self, brokered: &Brokered, consumer: &Index) {
         let cluster = consumer.cluster();
-        self.enqueue_copied(brokered, cluster, |origin| {
-            origin.cluster != *cluster || consumer.get(&object_key(origin)).found().is_none()
-        });
+        let is_gone =
+            |origin: &OriginKey| origin.cluster != *cluster || consumer.get(&object_key(origin)).found().is_none();
+        self.enqueue_copied(brokered, cluster, is_gone);
+        let remembered = self.origins.records.of_consumer(cluster, Some(&brokered.kind));
+        self.origins.enqueue_each(remembered.into_iter().filter(is_gone));
     }
 
     /// Origins of copies that are named like those of a consumer cluster's objects, if they are `wanted`.

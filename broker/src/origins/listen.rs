@@ -56,7 +56,7 @@ impl Listener for Objects {
         self.broker.origins.enqueue_told(origin, index, change);
     }
 
-    /// What is there has just been told of. Nobody is told of an origin that is not there, but the Migrations about it.
+    /// What is there has just been told of, and nobody was told of what is not there.
     fn completed(&self, index: &Index) {
         self.broker.enqueue_orphans(&self.brokered, index);
         self.broker.migrations.cluster_moved(index.cluster());
@@ -317,6 +317,16 @@ mod tests {
         };
         assert_eq!(counted(&marge), [(Scene::east(), 2)]);
         assert!(counted(&ClusterName::consumer("bart")).is_empty());
+    }
+
+    /// Their kind was not served meanwhile: nobody has told that they went.
+    #[tokio::test]
+    async fn what_is_remembered_and_not_there_is_looked_at_once_a_consumer_has_said_what_there_is() {
+        let scene = Scene::new();
+        for name in ["a", "gone"] {
+            scene.remember(name, &Decision::state(State::Served));
+        }
+        assert_eq!(scene.consumer_lists(&["a"]).await, [["a"], ["gone"]]);
     }
 
     #[tokio::test]
