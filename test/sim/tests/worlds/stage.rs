@@ -129,10 +129,13 @@ impl Stage {
     }
 }
 
-/// The CRD of Certificates, as everybody has it first.
+/// The CRD of Certificates, as everybody has it first. Made once: it took half of a world's time.
 pub(crate) fn first_crd() -> Value {
-    let all = crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
-    all.into_iter().find(|crd| crd["metadata"]["name"] == CERTIFICATE).unwrap()
+    static FIRST: LazyLock<Value> = LazyLock::new(|| {
+        let mut all = crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
+        all.find(|crd| crd["metadata"]["name"] == CERTIFICATE).unwrap()
+    });
+    FIRST.clone()
 }
 
 /// The Secret that makes a cluster known.
