@@ -170,9 +170,22 @@ impl Broker {
         let went =
             self.origins.records.copy_moved(provider, kind, &change.key, &origins, || is_held(index, &change.key));
         // It may count for an AcceptAPI by itself, or no longer.
+        self.recounted(provider, brokered, went);
+    }
+
+    /// All copies of a kind at a provider have been seen.
+    pub(crate) fn recount_all(&self, index: &Index, brokered: &Brokered) {
+        let provider = index.cluster();
+        let went = self.origins.records.copies_known(provider, &brokered.kind, |copy| is_held(index, copy));
+        if went {
+            self.recounted(provider, brokered, went);
+        }
+    }
+
+    fn recounted(&self, provider: &ClusterName, brokered: &Brokered, went: bool) {
         self.enqueue_statuses(provider);
         if went && self.limits(provider, brokered) {
-            self.room_came(kind);
+            self.room_came(&brokered.kind);
         }
     }
 

@@ -166,9 +166,12 @@ async fn until(due: Option<Instant>) {
 
 impl Broker {
     async fn take_in(self: &Arc<Self>, provider: &ClusterName, batch: Batch) {
-        let Batch { left, changed, bounded, complete } = batch;
+        let Batch { left, mut changed, bounded, complete } = batch;
         if left {
             self.settle(provider, Registry::remove_provider, true).await;
+        }
+        if complete {
+            changed.extend(self.untold(provider));
         }
         let found = self.compile(provider, &changed).await;
         if !complete && !bounded && found.is_empty() {
@@ -204,6 +207,13 @@ impl Broker {
         let index = self.fleet().cluster(&id.provider).and_then(|cluster| cluster.index(&self.watches.accept_apis));
         let key = accept_api_key(id);
         index.map_or(Lookup::Unknown, |index| index.get(&key))
+    }
+
+    /// AcceptAPIs that went while their kind was not served: nobody told of those.
+    fn untold(&self, provider: &ClusterName) -> Vec<ObjectKey> {
+        let registry = self.accept_apis.load();
+        let gone = |id: &&AcceptId| matches!(self.accept_api(id), Lookup::Absent);
+        registry.entries_of(provider).map(|(id, _)| id).filter(gone).map(accept_api_key).collect()
     }
 
     /// Looks at what has changed, one AcceptAPI after the other; then at those that count because others do no longer, and
@@ -317,8 +327,13 @@ impl Broker {
 mod tests {
     use broker_core::decision::{Decision, State};
 
+    use serde_json::json;
+
     use super::*;
-    use crate::origins::{key::origin_key, records::bounds::Bounds};
+    use crate::{
+        conventions,
+        origins::{key::origin_key, records::bounds::Bounds},
+    };
 
     fn provider() -> ClusterName {
         ClusterName::provider("p")
@@ -326,6 +341,29 @@ mod tests {
 
     fn changed(name: &str) -> AcceptChange {
         AcceptChange::Changed(provider(), ObjectKey::new("n", name))
+    }
+
+    #[tokio::test]
+    async fn what_went_while_its_kind_was_not_served_counts_no_more_once_that_is_known() {
+        let broker = Broker::of_one_kind().0;
+        let _listens = crate::listen::listen(&broker, broker.fleet());
+        broker.engage_unreachable(&provider());
+        let (key, held) = conventions::object(&json!({
+            "apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "AcceptAPI",
+            "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "generation": 1},
+            "spec": {"gvr": {"group": "g", "version": "v1", "resource": "ks"}},
+        }));
+        let id = AcceptId { provider: provider(), namespace: key.namespace, name: key.name };
+        let found = Found::from_iter([(id.clone(), Some(Entry::read(&held, None)))]);
+        broker.accept_apis.change(|registry| registry.take(&provider(), found));
+        let completes = async || {
+            broker.take_in(&provider(), Batch { complete: true, ..Batch::default() }).await;
+            broker.accept_apis.load().entry(&id).is_some()
+        };
+        assert!(completes().await, "nobody knows");
+        let index = broker.fleet().cluster(&provider()).unwrap().index(&broker.watches.accept_apis).unwrap();
+        index.replace(Vec::new(), 1);
+        assert!(!completes().await);
     }
 
     #[test]

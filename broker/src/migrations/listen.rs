@@ -7,7 +7,7 @@ use runtime_effect::kind::Kind;
 use runtime_fleet::{
     GroupVersionKind,
     fleet::Fleet,
-    index::{Change, Index},
+    index::{Change, Index, Lookup},
     kind::KindState,
     listener::{Listener, Selector},
     object::ObjectKey,
@@ -45,7 +45,13 @@ impl Listener for Objects {
         self.0.migration_changed(index.cluster(), change);
     }
 
-    fn completed(&self, _index: &Index) {
+    /// Nobody told of those that went while their kind was not served.
+    fn completed(&self, index: &Index) {
+        for key in self.0.migrations.remembered() {
+            if matches!(index.get(&key), Lookup::Absent) {
+                self.0.migration_changed(index.cluster(), &Change { key, old: None, new: None });
+            }
+        }
         self.0.migrations.enqueue_open();
     }
 
@@ -157,6 +163,25 @@ mod tests {
 
     use super::*;
     use crate::migrations::registry::tests::migration;
+
+    #[tokio::test]
+    async fn what_went_while_its_kind_was_not_served_is_forgotten_once_that_is_known() {
+        let (broker, _channels) = Broker::of_one_kind();
+        let hub = ClusterName::new(Role::Coordination, "hub");
+        broker.migrations.set_hub(&hub);
+        let known = migration(&json!({}));
+        let key = known.key.clone();
+        broker.migrations.update(&key, Some((known, MovedOrigin::Unknown)));
+        let _listens = listen(&broker, broker.fleet());
+        broker.engage_unreachable(&hub);
+        let index = broker.fleet().cluster(&hub).unwrap().index(&broker.watches.migrations).unwrap();
+        let complete = || Objects(Arc::clone(&broker)).completed(&index);
+        complete();
+        assert_eq!(broker.migrations.remembered(), std::slice::from_ref(&key), "not known");
+        index.replace(Vec::new(), 1);
+        complete();
+        assert!(broker.migrations.remembered().is_empty());
+    }
 
     #[tokio::test]
     async fn whoever_is_open_hears_that_all_copies_and_all_that_they_relate_to_are_known() {

@@ -236,8 +236,12 @@ impl Migrations {
 
     /// All are looked at.
     pub fn enqueue_all(&self) {
-        let all: Vec<ObjectKey> = self.lock().book.iter().map(|(key, _)| key.clone()).collect();
-        self.enqueue_each(all);
+        self.enqueue_each(self.remembered());
+    }
+
+    /// All that are remembered.
+    pub fn remembered(&self) -> Vec<ObjectKey> {
+        self.lock().book.iter().map(|(key, _)| key.clone()).collect()
     }
 }
 

@@ -142,7 +142,7 @@ impl Listener for Copies {
 
     fn completed(&self, index: &Index) {
         let (broker, kind) = (&self.broker, &self.brokered.kind);
-        broker.origins.records.copies_known(index.cluster(), kind);
+        broker.recount_all(index, &self.brokered);
         broker.resettle(index.cluster(), Some(kind));
         // In this order: a decision that has just begun may not have known the copies. Whoever is not remembered to be here
         // is looked at again, and whoever comes to be so meanwhile is then among those who are.

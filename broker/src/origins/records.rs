@@ -158,9 +158,15 @@ impl Records {
         inner.room.strays.set(provider, kind, copy, stray) && !there
     }
 
-    /// All copies of a kind at a provider have been seen.
-    pub fn copies_known(&self, provider: &ClusterName, kind: &Arc<Kind>) {
-        self.lock().room.strays.set_known(provider, kind);
+    /// All copies of a kind at a provider have been seen. Returns whether some that no known origin accounted for have gone
+    /// without a word: then there may be room.
+    pub fn copies_known(
+        &self,
+        provider: &ClusterName,
+        kind: &Arc<Kind>,
+        is_there: impl Fn(&ObjectKey) -> bool,
+    ) -> bool {
+        self.lock().room.strays.set_known(provider, kind, is_there)
     }
 
     /// A provider has left.

@@ -46,9 +46,25 @@ impl Strays {
         self.copies.get(provider).and_then(|kinds| kinds.get(kind)).map_or(0, HashSet::len) as u64
     }
 
-    /// All copies of a kind at a provider have been seen.
-    pub fn set_known(&mut self, provider: &ClusterName, kind: &Arc<Kind>) {
+    /// All copies of a kind at a provider have been seen: those that are not there went while it was not served. Returns whether
+    /// there were such.
+    pub fn set_known(
+        &mut self,
+        provider: &ClusterName,
+        kind: &Arc<Kind>,
+        is_there: impl Fn(&ObjectKey) -> bool,
+    ) -> bool {
         self.known.entry(provider.clone()).or_default().insert(Arc::clone(kind));
+        let before = self.all(provider, kind);
+        if let Some(kinds) = self.copies.get_mut(provider)
+            && let Some(copies) = kinds.get_mut(kind)
+        {
+            copies.retain(is_there);
+            if copies.is_empty() {
+                kinds.remove(kind);
+            }
+        }
+        self.all(provider, kind) < before
     }
 
     /// Whether all copies of a kind at a provider have been seen.
@@ -106,7 +122,7 @@ mod tests {
         let seen = |there| records.copy_moved(&one, &kind, &copy_key(&mine), std::slice::from_ref(&mine), || there);
         assert_eq!(room(1), None, "nobody knows what is there");
         seen(true);
-        records.copies_known(&one, &kind);
+        assert!(!records.copies_known(&one, &kind, |copy| *copy == copy_key(&mine)));
         // Its origin is not known: it is held all the same; to itself it is no obstacle.
         assert_eq!((room(1), room(2)), (Some(false), Some(true)));
         assert_eq!(records.has_room(&at("one"), 1, &mine), Some(true));
@@ -134,6 +150,11 @@ mod tests {
         // Its consumer is taken out of the configuration: the copy stays.
         records.absorb(&mine, &Decision::state(State::Gone), holds).unwrap();
         assert_eq!((room(1), room(2)), (Some(false), Some(true)));
+        // The kind was not served meanwhile, and is: what is not there now went without a word.
+        assert!(!records.copies_known(&one, &kind, |_| true));
+        assert_eq!(room(1), Some(false));
+        assert!(records.copies_known(&one, &kind, |_| false), "there is room now");
+        assert_eq!((room(1), records.strays(&one, &kind)), (Some(true), 0));
         records.forget_copies(&one);
         assert_eq!(room(1), None);
     }

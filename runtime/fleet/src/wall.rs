@@ -102,7 +102,7 @@ mod tests {
         let of = |by| Wall {
             since: Instant::now(),
             epoch: Duration::from_secs(5_000),
-            jump: Some(Jump { after: Duration::from_secs(60), by }),
+            jump: Some(Jump { after: Duration::from_mins(1), by }),
         };
         let walls = [of(3_600), of(-3_600), of(-9_000)];
         tokio::time::sleep(Duration::from_secs(59)).await;

@@ -156,6 +156,13 @@ fn nobody_is_placed_elsewhere_because_a_list_is_old() {
     tell(&plan).hold(&calm(&plan));
 }
 
+/// What went while its kind was not served once counted for its AcceptAPI until the broker began anew.
+#[test]
+fn nothing_counts_that_went_with_its_kind() {
+    let plan = Plan::drawn(11_000_718);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// What is waited for too short a time is asked for in vain for ever.
 #[test]
 fn what_takes_long_is_done_even_so() {
