@@ -176,12 +176,12 @@ impl Broker {
     /// All copies of a kind at a provider have been seen.
     pub(crate) fn recount_all(&self, index: &Index, brokered: &Brokered) {
         let provider = index.cluster();
-        let went = self.origins.records.copies_known(provider, &brokered.kind, |copy| is_held(index, copy));
-        if went {
-            self.recounted(provider, brokered, went);
+        if self.origins.records.copies_known(provider, &brokered.kind, |copy| is_held(index, copy)) {
+            self.recounted(provider, brokered, true);
         }
     }
 
+    /// `went`: a copy that no known origin accounted for.
     fn recounted(&self, provider: &ClusterName, brokered: &Brokered, went: bool) {
         self.enqueue_statuses(provider);
         if went && self.limits(provider, brokered) {

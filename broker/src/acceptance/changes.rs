@@ -326,7 +326,6 @@ impl Broker {
 #[cfg(test)]
 mod tests {
     use broker_core::decision::{Decision, State};
-
     use serde_json::json;
 
     use super::*;
