@@ -209,7 +209,7 @@ impl Broker {
         index.map_or(Lookup::Unknown, |index| index.get(&key))
     }
 
-    /// AcceptAPIs that went while their kind was not served: nobody told of those.
+    /// AcceptAPIs that went while nobody could say what is there: nobody tells again of those.
     fn untold(&self, provider: &ClusterName) -> Vec<ObjectKey> {
         let registry = self.accept_apis.load();
         let gone = |id: &&AcceptId| matches!(self.accept_api(id), Lookup::Absent);

@@ -45,7 +45,7 @@ impl Listener for Objects {
         self.0.migration_changed(index.cluster(), change);
     }
 
-    /// Nobody told of those that went while their kind was not served.
+    /// Nobody tells again of those that went while nobody could say what is there.
     fn completed(&self, index: &Index) {
         for key in self.0.migrations.remembered() {
             if matches!(index.get(&key), Lookup::Absent) {

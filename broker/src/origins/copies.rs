@@ -78,7 +78,7 @@ impl Broker {
     }
 
     /// Copies of objects that a consumer cluster does not have, as far as is known, and what is remembered of such objects:
-    /// nobody else would tell of those. What went while its kind was not served was never told of.
+    /// nobody else would tell of those. Of what went while nobody could say what is there nobody tells again.
     pub(crate) fn enqueue_orphans(&self, brokered: &Brokered, consumer: &Index) {
         let cluster = consumer.cluster();
         let is_gone =

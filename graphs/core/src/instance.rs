@@ -32,6 +32,7 @@ pub use self::{
     child::{adopting, adoption, as_stored, belongs_elsewhere, gvk_text, target},
     decision::{Decision, State, Write, says_error},
     nesting::{DEEPEST, TOO_DEEP, is_too_deep},
+    set::was_there_before,
     snapshot::{Author, Authored, Form, Found, Graph, Members, NodeView, Rendered, Resource, Served, Snapshot},
     subject::{Memory, Subject},
 };

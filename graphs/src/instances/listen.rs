@@ -8,7 +8,7 @@ use graphs_core::applyset::GroupKind;
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
     GroupVersionKind,
-    index::{Change, Index},
+    index::{Change, Index, Lookup},
     kind::KindState,
     listener::{Listener, Selector},
     object::{Marks, Object, ObjectKey},
@@ -66,15 +66,22 @@ impl Listener for Instances {
         }
     }
 
-    /// RGDs tell whether they are served.
+    /// RGDs tell whether they are served. Nobody tells again of instances that went while nobody could say what is there.
     fn completed(&self, index: &Index) {
-        if let Some(graphs) = self.graphs.upgrade() {
-            graphs.look_at_definer(index.cluster(), &self.kind);
+        let Some(graphs) = self.graphs.upgrade() else { return };
+        let cluster = index.cluster();
+        graphs.look_at_definer(cluster, &self.kind);
+        for key in graphs.instances.of_kind(cluster, &self.kind) {
+            if index.get(&key.object) == Lookup::Absent {
+                graphs.instances.enqueue(key);
+            }
         }
     }
 
     fn incomplete(&self, index: &Index) {
-        self.completed(index);
+        if let Some(graphs) = self.graphs.upgrade() {
+            graphs.look_at_definer(index.cluster(), &self.kind);
+        }
     }
 
     fn ended(&self, cluster: &ClusterName) {
@@ -256,12 +263,41 @@ impl Graphs {
 
 #[cfg(test)]
 mod tests {
+    use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
+
     use super::*;
     use crate::{conventions::CONVENTIONS, definitions::DefinitionKey};
 
-    fn object(uid: &str) -> Arc<Object> {
+    fn object(uid: &str) -> Object {
         let raw = format!(r#"{{"metadata":{{"name":"one","uid":"{uid}","resourceVersion":"1"}}}}"#);
-        Arc::new(Object::parse(raw.as_bytes(), None, &CONVENTIONS).unwrap().1)
+        Object::parse(raw.as_bytes(), None, &CONVENTIONS).unwrap().1
+    }
+
+    #[tokio::test]
+    async fn an_instance_that_went_unseen_is_looked_at_once_that_is_known() {
+        let (graphs, paris) = (Graphs::alone(), ClusterName::spoke("paris"));
+        let kind = Kind { group: "kro.run".into(), version: "v1".into(), kind: "Web".into() };
+        // Nobody can connect to it.
+        let config = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
+                      clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
+        graphs.fleet().engage(&paris, Arc::new(Kubeconfig::parse(config, &Trust::Secret).unwrap()), None);
+        let (need, selector) = (Need::Instances(kind.clone()), Selector::Name(paris.clone()));
+        let _listens = listen(&graphs, &selector, &need, &need.spec());
+        let index = graphs.fleet().cluster(&paris).unwrap().index(&need.spec()).unwrap();
+        let instances = Instances { graphs: Arc::downgrade(&graphs), kind: Arc::new(group_kind(&kind)) };
+        let key = |name: &str| {
+            let object = ObjectKey::new("", name);
+            InstanceKey { cluster: paris.clone(), kind: Arc::clone(&instances.kind), object }
+        };
+        graphs.instances.of(&key("one"));
+        graphs.instances.of(&key("gone"));
+        let looks = || {
+            instances.completed(&index);
+            graphs.instances.queue().stats().adds
+        };
+        assert_eq!(looks(), 0, "nobody knows");
+        index.replace(vec![(key("one").object, object("a"))], 1);
+        assert_eq!(looks(), 1);
     }
 
     #[tokio::test]
@@ -274,7 +310,7 @@ mod tests {
         let kind = Arc::new(group_kind(&kind));
         let looks = |old: Option<&str>, new: Option<&str>| {
             let key = ObjectKey::new("", "one");
-            let change = Change { key, old: old.map(object), new: new.map(object) };
+            let change = Change { key, old: old.map(object).map(Arc::new), new: new.map(object).map(Arc::new) };
             let before = graphs.spokes.queue().stats().adds;
             graphs.instance_changed(&paris, &kind, &change, None);
             graphs.spokes.queue().stats().adds - before

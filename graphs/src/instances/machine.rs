@@ -27,6 +27,7 @@ use runtime_engine::{
     engine::Engine,
     machine::{InTheWay, Machine, Missing, Occasion, Plan, Refusal},
     recorder::Regarding,
+    view::view,
 };
 use runtime_fleet::{
     cluster::Cluster,
@@ -75,9 +76,9 @@ fn namespaces(instance: &Seen) -> BTreeSet<&str> {
     text.unwrap_or_default().split(',').map(str::trim).take(applyset::MAX_NAMESPACES).collect()
 }
 
-/// Uid of the instance that a child says it belongs to.
-fn instance_id(child: &Value) -> Option<&str> {
-    child["metadata"]["labels"][keys::INSTANCE_ID].as_str()
+/// A label of what is to be made, empty where it has none.
+fn label<'a>(child: &'a Value, key: &str) -> &'a str {
+    child["metadata"]["labels"][key].as_str().unwrap_or_default()
 }
 
 /// An author's condition as decisions have it.
@@ -406,24 +407,25 @@ impl Machine for InstanceMachine {
     }
 
     fn in_the_way(&self, key: &InstanceKey, write: &Write<Subject>, found: &Object) -> InTheWay {
-        let Op::Create(body) = &write.op else { return InTheWay::Watched };
-        let labels = found.marks().labels;
-        let own = body["metadata"]["labels"][keys::APPLYSET_PART_OF].as_str().unwrap_or_default();
+        let (Op::Create(body), Some(found)) = (&write.op, view(found)) else { return InTheWay::Watched };
+        let own = label(body, keys::APPLYSET_PART_OF);
         let object = format!("{}/{}", write.namespace, write.name);
-        match labels.get(keys::APPLYSET_PART_OF) {
+        match found.label(keys::APPLYSET_PART_OF) {
             // Its watch will tell.
             _ if found.deleting => InTheWay::Watched,
-            Some(set) if *set == own => InTheWay::Known,
+            Some(set) if set == own => InTheWay::Known,
             Some(other) => {
                 let what = format!("{object} ({})", instance::gvk_text(&write.kind));
                 let message = instance::belongs_elsewhere(&what, other, own);
                 InTheWay::Foreign(Refusal { reason: "Conflict", message })
             }
-            None if labels.get(keys::INSTANCE_ID).map(String::as_str) == instance_id(body) => InTheWay::Unlabelled,
-            None => {
-                self.tell(key, &instance::adoption(&format!("{} {object}", write.kind.kind)));
+            None if instance::was_there_before(&found, own, label(body, keys::INSTANCE_ID)) => {
+                if found.annotation(keys::ADOPTED).is_none() {
+                    self.tell(key, &instance::adoption(&format!("{} {object}", write.kind.kind)));
+                }
                 InTheWay::Adopted(Box::new(instance::adopting(body.clone())))
             }
+            None => InTheWay::Unlabelled,
         }
     }
 

@@ -174,18 +174,38 @@ fn what_was_adopted_is_released_if_that_is_asked_for() {
 
 #[test]
 fn what_we_made_is_deleted_whatever_is_asked_for_adopted_ones() {
+    for taken in [&[keys::APPLYSET_PART_OF][..], &[keys::APPLYSET_PART_OF, keys::INSTANCE_ID]] {
+        let mut world = World::new(vec![one("a", &[], 1)]);
+        world.annotate(keys::ADOPTION, keys::RETAIN);
+        world.turn();
+        let at = world.child_at("web-a");
+        world.server.edit(&at, |object| {
+            let labels = object["metadata"]["labels"].as_object_mut().unwrap();
+            labels.retain(|name, _| !taken.contains(&&**name));
+        });
+        assert_eq!(world.writes(), ["apply web-a"]);
+        assert!(world.child("web-a")["metadata"]["annotations"].get(keys::ADOPTED).is_none());
+        assert!(!world.told.iter().any(|told| told.contains("was there before")), "it was not");
+        world.graph.clear();
+        world.turn();
+        assert!(world.names().is_empty());
+    }
+}
+
+#[test]
+fn what_was_adopted_and_loses_its_labels_stays_all_the_same() {
     let mut world = World::new(vec![one("a", &[], 1)]);
     world.annotate(keys::ADOPTION, keys::RETAIN);
+    let at = key("ConfigMap", "default", "web-a");
+    world.server.put(at.clone(), json!({"metadata": {"name": "web-a", "namespace": "default"}}));
     world.turn();
-    let at = world.child_at("web-a");
-    world
-        .server
-        .edit(&at, |object| drop(object["metadata"]["labels"].as_object_mut().unwrap().remove(keys::APPLYSET_PART_OF)));
-    assert_eq!(world.writes(), ["apply web-a"]);
-    assert!(world.child("web-a")["metadata"]["annotations"].get(keys::ADOPTED).is_none());
+    world.server.edit(&at, |object| object["metadata"]["labels"] = json!({}));
+    world.turn();
+    let told = world.told.iter().filter(|told| told.contains("was there before the instance and belongs"));
+    assert_eq!(told.count(), 1);
     world.graph.clear();
     world.turn();
-    assert!(world.names().is_empty());
+    assert_eq!(world.names(), ["web-a"]);
 }
 
 #[test]
