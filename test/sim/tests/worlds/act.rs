@@ -137,6 +137,9 @@ pub(crate) enum Act {
     /// A cluster serves no Certificates any more: those that it has go with their CRD.
     Uninstall(&'static str),
     Install(&'static str),
+    /// A provider serves no AcceptAPIs any more: those that it has go with their CRD.
+    Withdraw(&'static str),
+    Readmit(&'static str),
     /// Providers' Certificates get a field more.
     Extend,
     /// The broker that has written most of late is stopped for so many seconds.
@@ -183,7 +186,9 @@ impl Act {
             | Self::Compact(server)
             | Self::Rotate(server, _)
             | Self::Uninstall(server)
-            | Self::Install(server) => Some(server),
+            | Self::Install(server)
+            | Self::Withdraw(server)
+            | Self::Readmit(server) => Some(server),
             _ => None,
         }
     }

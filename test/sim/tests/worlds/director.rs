@@ -1,6 +1,6 @@
 //! `Director`: has the acts of a plan done, and in the end puts all in order again.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use broker_api::keys;
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ use crate::{
     person::Person,
     provider::Mood,
     stage::{
-        ACCEPT, CERTIFICATE, CLUSTERS, CONFIGURATIONS, CRDS, FOREIGN, HUB, PRIVATE, Stage, acceptance, certificate,
-        certificates, cluster_secret, configuration, first_crd,
+        ACCEPT, ACCEPT_APIS, CERTIFICATE, CLUSTERS, CONFIGURATIONS, CRDS, FOREIGN, HUB, PRIVATE, Stage, acceptance,
+        certificate, certificates, cluster_secret, configuration, first_crd,
     },
 };
 
@@ -73,10 +73,12 @@ impl<'a> Director<'a> {
             Act::Rotate(name, token) => self.rotate(name, token).await,
             Act::Uninstall(server) => self.uninstall(server).await,
             Act::Install(server) => self.install(server).await,
+            Act::Withdraw(provider) => self.define(provider, "DELETE", ACCEPT_APIS, &Value::Null).await,
+            Act::Readmit(provider) => self.readmit(provider).await,
             Act::Extend => {
                 for provider in self.stage.providers {
                     let versions = json!({"spec": {"versions": self.stage.certificate_crd()["spec"]["versions"]}});
-                    self.define(provider, "PATCH", &definition(), &versions).await;
+                    self.define(provider, "PATCH", CERTIFICATE, &versions).await;
                 }
             }
             Act::Configure => self.at_hub("POST", CONFIGURATIONS, &configuration()).await,
@@ -100,6 +102,9 @@ impl<'a> Director<'a> {
             self.at_hub("POST", CLUSTERS, &cluster_secret(name)).await;
         }
         for provider in self.stage.providers {
+            if definition(&self.stage.server(provider), ACCEPT_APIS).is_none_or(|crd| is_going(&crd)) {
+                self.perform(Act::Readmit(provider)).await;
+            }
             self.stage.moods[provider].send_replace(Mood::Prompt);
             self.set_policy(provider, Policy::Open).await;
         }
@@ -145,21 +150,38 @@ impl<'a> Director<'a> {
                 return;
             }
         }
-        self.define(server, "DELETE", &definition(), &Value::Null).await;
+        self.define(server, "DELETE", CERTIFICATE, &Value::Null).await;
     }
 
     async fn install(&self, server: &str) {
-        let crd = if self.stage.providers.contains(&server) { self.stage.certificate_crd() } else { first_crd() };
-        self.define(server, "POST", "", &crd).await;
+        let is_provider = self.stage.providers.contains(&server);
+        let crd = if is_provider { self.stage.certificate_crd() } else { first_crd(CERTIFICATE) };
+        self.define(server, "POST", CERTIFICATE, &crd).await;
+    }
+
+    /// The AcceptAPIs that there were went with their CRD: there is one that takes what comes.
+    async fn readmit(&self, provider: &str) {
+        self.define(provider, "POST", ACCEPT_APIS, &first_crd(ACCEPT_APIS)).await;
+        let server = self.stage.server(provider);
+        let owner = Person { name: "owner", server: &server };
+        // It takes a moment until they are served.
+        for _ in 0..600 {
+            if owner.ask("POST", ACCEPT, &acceptance()).await.0 != 404 {
+                return;
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
     }
 
     /// It may be there already, or not any more.
-    async fn define(&self, provider: &str, method: &str, crd: &str, body: &Value) {
+    async fn define(&self, provider: &str, method: &str, name: &str, body: &Value) {
         let server = self.stage.server(provider);
         let owner = Person { name: "owner", server: &server };
+        let path = if method == "POST" { CRDS.to_owned() } else { format!("{CRDS}/{name}") };
         // One that goes stays until the last object of its kind is gone.
         for _ in 0..600 {
-            if owner.ask(method, &format!("{CRDS}{crd}"), body).await.0 != 409 || !is_going(&server) {
+            let taken = owner.ask(method, &path, body).await.0 == 409;
+            if !taken || definition(&server, name).is_none_or(|crd| !is_going(&crd)) {
                 return;
             }
             sleep(Duration::from_secs(1)).await;
@@ -297,16 +319,13 @@ impl<'a> Director<'a> {
     }
 }
 
-/// The path of the CRD of Certificates, below that of all.
-fn definition() -> String {
-    format!("/{CERTIFICATE}")
+/// A CRD as a server has it.
+fn definition(server: &ApiServer, name: &str) -> Option<Arc<Value>> {
+    server.objects("customresourcedefinitions.apiextensions.k8s.io").remove(&(String::new(), name.to_owned()))
 }
 
-fn is_going(server: &ApiServer) -> bool {
-    let crd = server
-        .objects("customresourcedefinitions.apiextensions.k8s.io")
-        .remove(&(String::new(), CERTIFICATE.to_owned()));
-    crd.is_some_and(|crd| crd["metadata"]["deletionTimestamp"].is_string())
+fn is_going(crd: &Value) -> bool {
+    crd["metadata"]["deletionTimestamp"].is_string()
 }
 
 /// The copies of it that a provider has: namespace, name, and all of it.

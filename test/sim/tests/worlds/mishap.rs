@@ -7,14 +7,15 @@ use sim::Outage;
 use crate::{
     act::{Act, Policy},
     chance::Chance,
+    plan::{ACCEPTANCES, KINDS},
     stage::{HUB, PROVIDERS, TENANTS},
 };
 
 /// How one begins, and how it ends, if it does before everything is put in order.
-fn mishap(chance: &mut Chance, consumers: bool) -> (Act, Act) {
+fn mishap(chance: &mut Chance, seed: u64) -> (Act, Act) {
     let provider = chance.one_of(&PROVIDERS[..2]);
     let anybody = chance.one_of(&[HUB, HUB, TENANTS[0], provider]);
-    match chance.below(9) {
+    match chance.below(if seed < ACCEPTANCES { 9 } else { 10 }) {
         0 | 1 => (Act::Outage(HUB, chance.one_of(&[Outage::Refused, Outage::Silent])), Act::Heal(HUB)),
         2 => (Act::Outage(anybody, Outage::Unauthorized), Act::Heal(anybody)),
         3 => (Act::Compact(HUB), Act::Nothing),
@@ -23,22 +24,23 @@ fn mishap(chance: &mut Chance, consumers: bool) -> (Act, Act) {
             (Act::Rotate(name, token), Act::Nothing)
         }
         5 => {
-            let who = if consumers { chance.one_of(&[TENANTS[0], provider]) } else { provider };
+            let who = if seed >= KINDS { chance.one_of(&[TENANTS[0], provider]) } else { provider };
             (Act::Uninstall(who), Act::Install(who))
         }
         6 => (Act::Extend, Act::Nothing),
         7 => (Act::Hide, Act::Show),
-        _ => {
+        8 => {
             let outage = chance.one_of(&[Outage::Refused, Outage::Silent, Outage::Unauthorized]);
             (Act::Outage(provider, outage), Act::Heal(provider))
         }
+        _ => (Act::Withdraw(provider), Act::Readmit(provider)),
     }
 }
 
-/// Puts some between what is done. `consumers`: their kind vanishes, too.
-pub(crate) fn befall(acts: &mut Vec<(Act, Duration)>, chance: &mut Chance, consumers: bool) {
+/// Puts some between what is done in the story of a seed.
+pub(crate) fn befall(acts: &mut Vec<(Act, Duration)>, chance: &mut Chance, seed: u64) {
     for _ in 0..chance.below(4) {
-        let (begins, ends) = mishap(chance, consumers);
+        let (begins, ends) = mishap(chance, seed);
         let mut place = |from: usize| from + usize::try_from(chance.below((acts.len() + 1 - from) as u64)).unwrap();
         let at = place(1);
         let until = place(at);

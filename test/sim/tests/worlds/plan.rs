@@ -22,8 +22,11 @@ pub(crate) const OWN: u64 = 10_000_000;
 /// So many of these that follow each other tell one story, each in weather of its own, and share what that is held against.
 const ALIKE: u64 = 10;
 
-/// From this seed on the kind of a consumer may vanish. `make simulate` begins here.
+/// From this seed on the kind of a consumer may vanish.
 pub(crate) const KINDS: u64 = 11_000_000;
+
+/// From this seed on a provider's AcceptAPIs may vanish with their kind. `make simulate` begins here.
+pub(crate) const ACCEPTANCES: u64 = 12_000_000;
 
 /// What is done in a world, and what goes wrong.
 #[derive(Debug, Clone)]
@@ -74,7 +77,7 @@ impl Plan {
         let mut acts = draw(&mut Chance::of(story, "acts"));
         meddle(&mut acts, &mut Chance::of(story, "others"));
         if seed >= OWN {
-            befall(&mut acts, &mut Chance::of(story, "mishaps"), seed >= KINDS);
+            befall(&mut acts, &mut Chance::of(story, "mishaps"), seed);
         }
         let mut plan = Self::of(seed, acts);
         let mut chance = Chance::of(seed, "faults");

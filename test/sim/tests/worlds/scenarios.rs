@@ -8,8 +8,8 @@ use crate::{
     act::{
         Act::{
             self, Ask, Configure, Drop, Edit, Extend, Forge, GiveBack, Heal, Hide, Hold, Install, Keep, Leave, Mood,
-            Nothing, Outage, Pause, Policy, Raze, Release, Resume, Return, Rotate, Show, Squat, Steal, Strip,
-            Uninstall, Yield,
+            Nothing, Outage, Pause, Policy, Raze, Readmit, Release, Resume, Return, Rotate, Show, Squat, Steal, Strip,
+            Uninstall, Withdraw, Yield,
         },
         Forgery, Mark, Policy as Says, Thing,
     },
@@ -119,6 +119,8 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("its kind vanishes and comes back", from_a(&[Uninstall(A), Edit(ONE, 1), Install(A)])),
         ("its consumer's kind vanishes and comes back", from_a(&[Uninstall(HOMER), Install(HOMER), Ask(ONE)])),
         ("its consumer's kind vanishes in mid-move", staged(&[Uninstall(HOMER), Nothing, Install(HOMER)])),
+        ("its AcceptAPI vanishes with its kind", from_a(&[Withdraw(A), Edit(ONE, 1), Readmit(A)])),
+        ("those who may have it accept nothing for a moment", staged(&[Withdraw(B), Nothing, Readmit(B)])),
         ("its kind grows", from_a(&[Extend, Edit(ONE, 1)])),
         ("its provider names a token", vec![Mood(A, Works::Tokens), Mood(B, Works::Tokens), Ask(ONE)]),
         ("its provider names another object", vec![Mood(A, Works::Foreign), Mood(B, Works::Foreign), Ask(ONE)]),

@@ -34,6 +34,7 @@ pub(crate) const FOREIGN: &str = "sim.io/foreign";
 /// Whose kinds are served.
 const GROUPS: [&str; 2] = [keys::GROUP, "example.platform-mesh.io"];
 
+pub(crate) const ACCEPT_APIS: &str = "acceptapis.broker.platform-mesh.io";
 pub(crate) const ACCEPT: &str = "/apis/broker.platform-mesh.io/v1alpha1/namespaces/default/acceptapis";
 pub(crate) const CONFIGURATIONS: &str =
     "/apis/broker.platform-mesh.io/v1alpha1/namespaces/broker/migrationconfigurations";
@@ -69,7 +70,7 @@ impl Stage {
 
     /// The CRD of Certificates, as providers are to have it by now.
     pub(crate) fn certificate_crd(&self) -> Value {
-        let mut crd = first_crd();
+        let mut crd = first_crd(CERTIFICATE);
         let grown = Deed::Told("Extend".to_owned());
         if self.world.journal().count(|entry| entry.deed == grown) > 0 {
             let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
@@ -129,13 +130,11 @@ impl Stage {
     }
 }
 
-/// The CRD of Certificates, as everybody has it first. Made once: it took half of a world's time.
-pub(crate) fn first_crd() -> Value {
-    static FIRST: LazyLock<Value> = LazyLock::new(|| {
-        let mut all = crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap());
-        all.find(|crd| crd["metadata"]["name"] == CERTIFICATE).unwrap()
-    });
-    FIRST.clone()
+/// A CRD as everybody has it first. They are made once: it took half of a world's time.
+pub(crate) fn first_crd(name: &str) -> Value {
+    static ALL: LazyLock<Vec<Value>> =
+        LazyLock::new(|| crds().into_iter().map(|crd| serde_json::to_value(crd).unwrap()).collect());
+    ALL.iter().find(|crd| crd["metadata"]["name"] == name).unwrap().clone()
 }
 
 /// The Secret that makes a cluster known.

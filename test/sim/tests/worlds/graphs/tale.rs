@@ -195,13 +195,16 @@ impl Told {
     }
 
     /// What only one of two stories has left after a scene. Of a child whose labels somebody took and of the deletion of its
-    /// instance, both while their server was lost, either may be seen first: it is his and stays, or is taken up again and goes.
+    /// instance, both since their server was lost, either may be seen first: it is his and stays, or is taken up again and goes.
     fn let_go(&self, number: usize, calm: &Ending) -> Vec<Place> {
         let found = self.scenario.scenes[number].finds();
-        let acts = || self.scenario.scenes[..=number].iter().flat_map(|scene| &scene.acts);
+        let scenes = &self.scenario.scenes[..=number];
+        let acts = || scenes.iter().flat_map(|scene| &scene.acts);
         let ended = |server: &str| {
-            let mut since_lost = acts().rev().take_while(|act| !act.loses(server));
-            found.contains(server) && since_lost.any(|act| act.ends_one_of(server))
+            // What is done in the scene in which it is lost may be seen only once it is found, too.
+            let lost = scenes.iter().rposition(|scene| scene.acts.iter().any(|act| act.loses(server)));
+            let mut since = scenes[lost.unwrap_or_default()..].iter().flat_map(|scene| &scene.acts);
+            found.contains(server) && since.any(|act| act.ends_one_of(server))
         };
         let seen = &self.seen[number].ending;
         let either = seen.keys().filter(|place| !calm.contains_key(*place));

@@ -11,7 +11,7 @@ use super::{Step, assigned, done_to, policy};
 pub(super) struct Loyalty {
     /// Servers that cannot be reached.
     away: BTreeSet<String>,
-    /// Providers of which something was said that may make objects go: in their AcceptAPI, by the platform, or with their kind.
+    /// Providers of which something was said that may make objects go: in their AcceptAPI or with its kind, by the platform, or with their own.
     parted: BTreeSet<String>,
     /// Somebody wants his share of what others have.
     shares: bool,
@@ -35,7 +35,8 @@ impl Loyalty {
         let parts = says
             .map(|(provider, _)| provider)
             .or_else(|| done_to("Leave", what))
-            .or_else(|| done_to("Uninstall", what));
+            .or_else(|| done_to("Uninstall", what))
+            .or_else(|| done_to("Withdraw", what));
         self.parted.extend(parts.map(str::to_owned));
     }
 
