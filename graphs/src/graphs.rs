@@ -126,6 +126,17 @@ impl Graphs {
         Self::new(options, hub, &engine, Evaluator::default(), Arc::new(Sockets))
     }
 
+    /// Engages a cluster to which nobody can connect.
+    #[cfg(test)]
+    pub(crate) fn engage_unreachable(&self, name: &ClusterName) -> Arc<runtime_fleet::cluster::Cluster> {
+        use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
+
+        let text = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
+                    clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
+        self.fleet().engage(name, Arc::new(Kubeconfig::parse(text, &Trust::Secret).unwrap()), None);
+        self.fleet().cluster(name).unwrap()
+    }
+
     /// The clusters.
     pub fn fleet(&self) -> &Arc<Fleet> {
         self.engine.fleet()

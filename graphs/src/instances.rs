@@ -65,13 +65,12 @@ impl Instances {
         states
     }
 
-    /// Nothing is remembered of an instance any more.
-    pub fn leave(&self, key: &InstanceKey) {
-        if let Some(record) = self.records.forget(key) {
-            let Record { state, fails, .. } = *lock(&record);
-            self.counts.change(state, State::Unknown);
-            self.verdicts.change(key, fails, None);
-        }
+    /// Nothing is remembered of an instance any more. Returns whether fewer say ERROR by that.
+    pub fn leave(&self, key: &InstanceKey) -> bool {
+        let Some(record) = self.records.forget(key) else { return false };
+        let Record { state, fails, .. } = *lock(&record);
+        self.counts.change(state, State::Unknown);
+        self.verdicts.change(key, fails, None)
     }
 
     /// Looks at all of a kind.

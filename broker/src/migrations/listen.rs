@@ -57,7 +57,7 @@ impl Listener for Objects {
 
     fn kind(&self, _cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
         if *state == KindState::Missing {
-            self.0.origins.enqueue_moving();
+            self.0.origins.enqueue_each(self.0.origins.records.moving_or_restless());
         }
     }
 }
@@ -158,11 +158,17 @@ impl Listener for RelatedSources {
 
 #[cfg(test)]
 mod tests {
-    use broker_core::migration::moved_origin::MovedOrigin;
+    use broker_core::{
+        decision::{Decision, State},
+        migration::moved_origin::MovedOrigin,
+    };
     use serde_json::json;
 
     use super::*;
-    use crate::migrations::registry::tests::migration;
+    use crate::{
+        migrations::registry::tests::migration,
+        origins::{key::origin_key, records::bounds::Bounds},
+    };
 
     #[tokio::test]
     async fn what_went_while_its_kind_was_not_served_is_forgotten_once_that_is_known() {
@@ -181,6 +187,22 @@ mod tests {
         index.replace(Vec::new(), 1);
         complete();
         assert!(broker.migrations.remembered().is_empty());
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_migrations_to_be_known_hears_that_there_are_none() {
+        let (broker, _channels) = Broker::of_one_kind();
+        let kind = Arc::clone(&broker.watches.brokered[0].kind);
+        let hub = ClusterName::new(Role::Coordination, "hub");
+        let hears = |name: &str, decision: Decision| {
+            let origin = origin_key(&ClusterName::consumer("homer"), &kind, &ObjectKey::new("n", name));
+            assert!(broker.origins.records.absorb(&origin, &decision, Bounds::ONE_MOVE).is_some());
+            let before = broker.origins.queue.stats().adds;
+            Objects(Arc::clone(&broker)).kind(&hub, &broker.watches.migrations.gvk, &KindState::Missing);
+            broker.origins.queue.stats().adds - before
+        };
+        assert_eq!(hears("a", Decision::state(State::Served)), 0);
+        assert_eq!(hears("b", Decision { restless: true, ..Decision::state(State::Served) }), 1);
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! `MigrationMachine`: Migrations, brought to their ends.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::{Role, condition, keys};
 use broker_core::{
@@ -99,7 +99,11 @@ impl Machine for MigrationMachine {
     fn decide(&self, work: &MigrationWork, _occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
         let broker = &self.broker;
         let key = &work.key;
-        let (known, mut about, memory) = broker.migrations.get(key).ok_or(Outcome::Done)?;
+        let Some((known, mut about, memory)) = broker.migrations.get(key) else {
+            // A decision that was under way when it went may have asked for some.
+            broker.want_stages(key, &BTreeSet::new());
+            return Err(Outcome::Done);
+        };
         if !matches!(about, MovedOrigin::Known(..)) {
             let again = broker.about(&known, broker.signing.ring.load().as_deref());
             if again != about {

@@ -131,9 +131,10 @@ impl Listener for Copies {
         }
     }
 
-    /// Only counted: whose copies these are is looked at once, when all of them are known.
+    /// Only counted: whose copies these are is looked at once, when all of them are known. Whatever was counted of one before,
+    /// nobody could say whether it is there.
     fn listed(&self, index: &Index, change: &Change) {
-        self.broker.recount(index, &self.brokered, change);
+        self.broker.recount(index, &self.brokered, &Change { old: None, ..change.clone() });
     }
 
     fn incomplete(&self, index: &Index) {
@@ -317,6 +318,23 @@ mod tests {
         };
         assert_eq!(counted(&marge), [(Scene::east(), 2)]);
         assert!(counted(&ClusterName::consumer("bart")).is_empty());
+    }
+
+    /// Its API server was restored from a backup, say: until it is listed, nobody can say whether it is there.
+    #[tokio::test]
+    async fn a_copy_that_is_listed_anew_counts_whatever_was_seen_of_it_before() {
+        let scene = Scene::new();
+        let copies = Copies { broker: Arc::clone(&scene.broker), brokered: scene.brokered().clone() };
+        let index = scene.broker.fleet().cluster(&Scene::east()).unwrap().index(&scene.brokered().spec).unwrap();
+        let metadata =
+            json!({"namespace": "n", "name": copy::name(&scene.origin("a")), "uid": "u", "resourceVersion": "1"});
+        let (key, mut object) = conventions::object(&json!({"metadata": metadata}));
+        object.applied_by_us = true;
+        let changes = index.replace(vec![(key, object)], 1);
+        let strays = || scene.broker.origins.records.strays(&Scene::east(), &scene.brokered().kind);
+        assert_eq!(strays(), 0);
+        copies.listed(&index, &Change { old: changes[0].new.clone(), ..changes[0].clone() });
+        assert_eq!(strays(), 1);
     }
 
     /// Their kind was not served meanwhile: nobody has told that they went.

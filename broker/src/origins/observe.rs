@@ -17,6 +17,7 @@ use runtime_effect::{kind::Kind, seen::Seen, serving::Serving, view::View};
 use runtime_engine::{clock::now, view::view};
 use runtime_fleet::{
     cluster::Cluster,
+    kind::KindState,
     object::{Object, ObjectKey},
     sorted::Sort,
 };
@@ -248,7 +249,10 @@ impl RelatedView for Related<'_> {
 
     fn owned_known(&self) -> bool {
         let mut related = self.broker.watches.related.iter();
-        related.all(|related| self.consumer.index(&related.target).is_some_and(|index| index.is_complete()))
+        related.all(|RelatedKind { target, .. }| {
+            self.consumer.index(target).is_some_and(|index| index.is_complete())
+                || self.consumer.kind(&target.gvk) == KindState::Missing
+        })
     }
 }
 

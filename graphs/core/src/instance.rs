@@ -29,10 +29,9 @@ use runtime_effect::{
 use serde_json::{Map, Value, json};
 
 pub use self::{
-    child::{adopting, adoption, as_stored, belongs_elsewhere, gvk_text, target},
+    child::{adopting, adoption, as_stored, belongs_elsewhere, gvk_text, has_lost_labels, target},
     decision::{Decision, State, Write, says_error},
     nesting::{DEEPEST, TOO_DEEP, is_too_deep},
-    set::was_there_before,
     snapshot::{Author, Authored, Form, Found, Graph, Members, NodeView, Rendered, Resource, Served, Snapshot},
     subject::{Memory, Subject},
 };

@@ -20,6 +20,7 @@ use super::{DefinitionKey, key::key_of};
 use crate::{
     graphs::Graphs,
     instances::generated::{self, group_kind},
+    rollouts::machine::ROLLOUTS,
     watches::{Holder, Need},
 };
 
@@ -135,6 +136,11 @@ impl Listener for Crds {
             graphs.groups.forget(index.cluster(), group);
         }
         graphs.look_at_crd(index.cluster(), &change.key.name);
+        // Where the hub has no such CRD there are no rollouts, whatever was seen of them.
+        let rollouts = format!("{ROLLOUTS}.{}", graphs.fixed.rollouts.gvk.group);
+        if *index.cluster() == graphs.hub && *change.key.name == *rollouts {
+            graphs.look_at_rollouts();
+        }
     }
 
     fn completed(&self, index: &Index) {
@@ -184,5 +190,47 @@ impl Graphs {
         let needs = kind.iter().map(|kind| Need::Instances(kind.clone())).collect();
         self.instances.generated.set(cluster, name, kind);
         self.need(&holder, cluster, needs);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime_engine::machine::{Machine, Occasion};
+
+    use super::*;
+    use crate::definitions::machine::DefinitionMachine;
+
+    /// Their finalizers are ours to take off.
+    #[tokio::test]
+    async fn an_rgd_that_is_gone_is_remembered_until_its_revisions_are_known() {
+        let graphs = Graphs::alone();
+        let hub = graphs.engage_unreachable(&graphs.hub);
+        let _listens = listen(&graphs, graphs.fleet());
+        let (machine, key) = (DefinitionMachine::new(Arc::clone(&graphs)), graphs.hub_key(&"web".into()));
+        let forgets = || {
+            graphs.definitions.of(&key);
+            assert!(machine.decide(&key, &Occasion::default()).is_ok());
+            !graphs.definitions.known().contains(&key)
+        };
+        hub.index(&graphs.fixed.definitions).unwrap().replace(Vec::new(), 1);
+        assert!(!forgets());
+        hub.index(&graphs.fixed.revisions).unwrap().replace(Vec::new(), 1);
+        assert!(forgets());
+    }
+
+    #[tokio::test]
+    async fn rollouts_are_looked_at_when_their_kind_comes_or_goes() {
+        let graphs = Graphs::alone();
+        let hub = graphs.engage_unreachable(&graphs.hub);
+        let _listens = listen(&graphs, graphs.fleet());
+        graphs.definitions.of(&graphs.hub_key(&"web".into()));
+        let index = hub.index(&graphs.fixed.crds).unwrap();
+        let looks = |crd: &str| {
+            let before = graphs.rollouts.queue().stats().adds;
+            Crds(Arc::downgrade(&graphs)).changed(&index, &Change { key: key_of(crd), old: None, new: None });
+            graphs.rollouts.queue().stats().adds - before
+        };
+        assert_eq!(looks("webs.kro.run"), 0);
+        assert_eq!(looks("resourcegraphrollouts.broker.platform-mesh.io"), 1);
     }
 }

@@ -368,7 +368,9 @@ impl Machine for DefinitionMachine {
             || record.serves.as_ref().map(|(number, _)| *number) != before;
         record.itself = itself;
         let known = graphs.revision_uids(key);
-        record.revisions.retain(|attempt| known.contains(&attempt.uid));
+        if let Some(known) = &known {
+            record.revisions.retain(|attempt| known.contains(&attempt.uid));
+        }
         drop(record);
         graphs.need_at(&Holder::Compiling(key.clone()), needs);
         if graphs.options.enable_multicluster {
@@ -377,7 +379,7 @@ impl Machine for DefinitionMachine {
                 graphs.spokes.of_name(&key.name).into_iter().for_each(|key| graphs.spokes.enqueue(key));
             }
         }
-        if rgd == Seen::Absent && known.is_empty() {
+        if rgd == Seen::Absent && known.is_some_and(|known| known.is_empty()) {
             definitions.forget(key);
             graphs.need(&Holder::Compiling(key.clone()), &key.cluster, BTreeSet::new());
         }

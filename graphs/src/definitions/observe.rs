@@ -91,12 +91,11 @@ impl Graphs {
         Some(all.collect())
     }
 
-    /// The uids of an RGD's revisions, as far as they are known.
-    pub(super) fn revision_uids(&self, key: &DefinitionKey) -> BTreeSet<Box<str>> {
-        let index = self.engaged(&key.cluster).and_then(|cluster| cluster.index(&self.fixed.revisions));
-        let Some(index) = index.filter(|index| index.is_complete()) else { return BTreeSet::new() };
+    /// The uids of an RGD's revisions; `None`: not known.
+    pub(super) fn revision_uids(&self, key: &DefinitionKey) -> Option<BTreeSet<Box<str>>> {
+        let index = self.engaged(&key.cluster)?.index(&self.fixed.revisions).filter(|index| index.is_complete())?;
         let keys = index.sorted(BY_DEFINITION.name, &key.name).into_iter();
-        keys.filter_map(|key| Some(index.get(&key).found()?.uid.clone())).collect()
+        Some(keys.filter_map(|key| Some(index.get(&key).found()?.uid.clone())).collect())
     }
 
     /// The instances of the kind that a CRD defines; `None`: not known.

@@ -13,8 +13,8 @@ use tokio::{sync::Semaphore, time::Instant};
 
 use super::InstanceKey;
 
-/// For so long an answer is believed that says that a group is not served: nothing tells of the groups of other API servers behind
-/// this one.
+/// For so long an answer is believed that says that a group, or a kind in all of its versions, is not served: nothing tells of the
+/// groups of other API servers behind this one.
 const BELIEVED: Duration = Duration::from_mins(1);
 
 /// So many groups of a cluster are asked for at once: people can write thousands of them.
@@ -42,7 +42,11 @@ enum State {
         /// One of its CRDs has changed since: the answer may be of before.
         stale: bool,
     },
-    Known(Arc<[String]>),
+    Known {
+        versions: Arc<[String]>,
+        /// When that was said.
+        since: Instant,
+    },
     /// It is served in no version.
     Nowhere {
         /// When that was last said.
@@ -88,9 +92,21 @@ impl Groups {
         let mut all = self.all();
         match all.get_mut(&place) {
             Some(State::Asked { stale, .. }) => *stale = true,
-            Some(State::Known(_) | State::Nowhere { .. }) => _ = all.remove(&place),
+            Some(State::Known { .. } | State::Nowhere { .. }) => _ = all.remove(&place),
             None => {}
         }
+    }
+
+    /// A kind is served in none of the versions of its group. Whether these are asked for once more, because that was last done
+    /// long ago.
+    pub(super) fn doubt(&self, cluster: &ClusterName, group: &str) -> bool {
+        let place = (cluster.clone(), group.to_owned());
+        let mut all = self.all();
+        let is_old = matches!(all.get(&place), Some(State::Known { since, .. }) if since.elapsed() >= BELIEVED);
+        if is_old {
+            all.remove(&place);
+        }
+        is_old
     }
 
     /// The versions of a group. Where they are asked for, `waits` is among those that [`Groups::take`] returns.
@@ -98,7 +114,7 @@ impl Groups {
         let place = (waits.cluster.clone(), group.to_owned());
         let mut all = self.all();
         match all.get_mut(&place) {
-            Some(State::Known(versions)) => return Versions::Known(Arc::clone(versions)),
+            Some(State::Known { versions, .. }) => return Versions::Known(Arc::clone(versions)),
             Some(State::Nowhere { since }) if since.elapsed() < BELIEVED => return Versions::Known(Arc::new([])),
             Some(State::Asked { waiting, .. }) => {
                 waiting.insert(waits.clone());
@@ -127,10 +143,12 @@ impl Groups {
             all.retain(|_, state| !matches!(state, State::Nowhere { .. }));
         }
         let is_nowhere = versions.is_empty();
-        let known = if is_nowhere { State::Nowhere { since: Instant::now() } } else { State::Known(versions.into()) };
+        let since = Instant::now();
+        let known =
+            if is_nowhere { State::Nowhere { since } } else { State::Known { versions: versions.into(), since } };
         match all.insert(place.clone(), known) {
             Some(State::Asked { waiting, .. }) => Some(waiting),
-            Some(State::Known(_) | State::Nowhere { .. }) | None => Some(HashSet::default()),
+            Some(State::Known { .. } | State::Nowhere { .. }) | None => Some(HashSet::default()),
         }
     }
 }

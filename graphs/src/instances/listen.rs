@@ -9,7 +9,7 @@ use runtime_effect::kind::Kind;
 use runtime_fleet::{
     GroupVersionKind,
     index::{Change, Index, Lookup},
-    kind::KindState,
+    kind::{KindState, SchemaNews},
     listener::{Listener, Selector},
     object::{Marks, Object, ObjectKey},
     sorted::Sort,
@@ -35,8 +35,12 @@ fn set_of(object: &Object) -> Vec<Arc<str>> {
 pub fn listen(graphs: &Arc<Graphs>, selector: &Selector, need: &Need, spec: &Arc<WatchSpec>) -> Subscription {
     let (fleet, itself) = (graphs.fleet(), Arc::downgrade(graphs));
     match need {
-        Need::Served(_) | Need::Kind(_) => fleet.listen(selector, spec, &Arc::new(Nobody)),
-        Need::Children(_) => fleet.listen(selector, spec, &Arc::new(Children(itself))),
+        Need::Served(_) | Need::Kind(_) => {
+            fleet.listen(selector, spec, &Arc::new(Nobody { graphs: itself, gvk: spec.gvk.clone() }))
+        }
+        Need::Children(_) => {
+            fleet.listen(selector, spec, &Arc::new(Children { graphs: itself, gvk: spec.gvk.clone() }))
+        }
         Need::References(kind) => {
             fleet.listen(selector, spec, &Arc::new(Referred { graphs: itself, kind: kind.clone() }))
         }
@@ -48,10 +52,19 @@ pub fn listen(graphs: &Arc<Graphs>, selector: &Selector, need: &Need, spec: &Arc
 }
 
 /// Kinds are told of to all.
-struct Nobody;
+struct Nobody {
+    graphs: Weak<Graphs>,
+    gvk: GroupVersionKind,
+}
 
 impl Listener for Nobody {
     fn changed(&self, _index: &Index, _change: &Change) {}
+
+    fn ended(&self, cluster: &ClusterName) {
+        if let Some(graphs) = self.graphs.upgrade() {
+            graphs.watched_no_more(cluster, &self.gvk);
+        }
+    }
 }
 
 struct Instances {
@@ -101,7 +114,10 @@ fn instance_of(cluster: &ClusterName, marks: &Marks) -> Option<InstanceKey> {
     Some(InstanceKey { cluster: cluster.clone(), kind: Arc::new(GroupKind { kind, group }), object })
 }
 
-struct Children(Weak<Graphs>);
+struct Children {
+    graphs: Weak<Graphs>,
+    gvk: GroupVersionKind,
+}
 
 impl Listener for Children {
     fn sorts(&self) -> &'static [Sort] {
@@ -109,7 +125,7 @@ impl Listener for Children {
     }
 
     fn changed(&self, index: &Index, change: &Change) {
-        if let Some(graphs) = self.0.upgrade() {
+        if let Some(graphs) = self.graphs.upgrade() {
             graphs.child_changed(index.cluster(), &Kind::from(&index.spec().gvk), change, None);
         }
     }
@@ -118,7 +134,7 @@ impl Listener for Children {
     fn listed(&self, _index: &Index, _change: &Change) {}
 
     fn completed(&self, index: &Index) {
-        if let Some(graphs) = self.0.upgrade() {
+        if let Some(graphs) = self.graphs.upgrade() {
             graphs.children_known(index.cluster(), &Kind::from(&index.spec().gvk));
         }
     }
@@ -128,8 +144,14 @@ impl Listener for Children {
     }
 
     fn kind(&self, cluster: &ClusterName, gvk: &GroupVersionKind, _state: &KindState) {
-        if let Some(graphs) = self.0.upgrade() {
+        if let Some(graphs) = self.graphs.upgrade() {
             graphs.children_known(cluster, &Kind::from(gvk));
+        }
+    }
+
+    fn ended(&self, cluster: &ClusterName) {
+        if let Some(graphs) = self.graphs.upgrade() {
+            graphs.watched_no_more(cluster, &self.gvk);
         }
     }
 }
@@ -161,6 +183,12 @@ impl Listener for Referred {
             graphs.look_at_users(cluster, &Need::References(self.kind.clone()));
         }
     }
+
+    fn ended(&self, cluster: &ClusterName) {
+        if let Some(graphs) = self.graphs.upgrade() {
+            graphs.watched_no_more(cluster, &self.kind.to_gvk());
+        }
+    }
 }
 
 impl Graphs {
@@ -168,6 +196,15 @@ impl Graphs {
     fn look_at_definer(&self, cluster: &ClusterName, kind: &GroupKind) {
         if let Some(crd) = self.instances.generated.crd(cluster, kind) {
             self.look_at_crd(cluster, &crd);
+        }
+    }
+
+    /// A watch of a kind has ended. If it was the last, nobody tells of the kind any more: what was told of it last may be wrong
+    /// by the time that somebody asks.
+    fn watched_no_more(&self, cluster: &ClusterName, gvk: &GroupVersionKind) {
+        let is_told = self.engaged(cluster).is_some_and(|cluster| cluster.kind(gvk) != KindState::Unknown);
+        if !is_told {
+            self.kinds.take(cluster, gvk, &KindState::Unknown, SchemaNews::Same);
         }
     }
 
@@ -263,8 +300,6 @@ impl Graphs {
 
 #[cfg(test)]
 mod tests {
-    use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
-
     use super::*;
     use crate::{conventions::CONVENTIONS, definitions::DefinitionKey};
 
@@ -277,13 +312,10 @@ mod tests {
     async fn an_instance_that_went_unseen_is_looked_at_once_that_is_known() {
         let (graphs, paris) = (Graphs::alone(), ClusterName::spoke("paris"));
         let kind = Kind { group: "kro.run".into(), version: "v1".into(), kind: "Web".into() };
-        // Nobody can connect to it.
-        let config = "current-context: m\ncontexts: [{name: m, context: {cluster: c, user: u}}]\n\
-                      clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {token: t}}]\n";
-        graphs.fleet().engage(&paris, Arc::new(Kubeconfig::parse(config, &Trust::Secret).unwrap()), None);
+        let cluster = graphs.engage_unreachable(&paris);
         let (need, selector) = (Need::Instances(kind.clone()), Selector::Name(paris.clone()));
         let _listens = listen(&graphs, &selector, &need, &need.spec());
-        let index = graphs.fleet().cluster(&paris).unwrap().index(&need.spec()).unwrap();
+        let index = cluster.index(&need.spec()).unwrap();
         let instances = Instances { graphs: Arc::downgrade(&graphs), kind: Arc::new(group_kind(&kind)) };
         let key = |name: &str| {
             let object = ObjectKey::new("", name);
@@ -298,6 +330,26 @@ mod tests {
         assert_eq!(looks(), 0, "nobody knows");
         index.replace(vec![(key("one").object, object("a"))], 1);
         assert_eq!(looks(), 1);
+    }
+
+    /// It may be served again, and nobody would tell.
+    #[tokio::test]
+    async fn what_was_told_of_a_kind_is_forgotten_with_its_last_watch() {
+        let (graphs, paris) = (Graphs::alone(), ClusterName::spoke("paris"));
+        graphs.engage_unreachable(&paris);
+        let kind = Kind { group: "parts.io".into(), version: "v1".into(), kind: "Part".into() };
+        for need in [
+            Need::Children(kind.clone()),
+            Need::Served(kind.clone()),
+            Need::Kind(kind.clone()),
+            Need::References(kind.clone()),
+        ] {
+            let watch = listen(&graphs, &Selector::Name(paris.clone()), &need, &need.spec());
+            graphs.kinds.take(&paris, &kind.to_gvk(), &KindState::Missing, SchemaNews::Same);
+            assert!(graphs.kinds.is_missing(&paris, &kind));
+            drop(watch);
+            assert!(!graphs.kinds.is_known(&paris, &kind), "{need:?}");
+        }
     }
 
     #[tokio::test]

@@ -76,11 +76,6 @@ fn namespaces(instance: &Seen) -> BTreeSet<&str> {
     text.unwrap_or_default().split(',').map(str::trim).take(applyset::MAX_NAMESPACES).collect()
 }
 
-/// A label of what is to be made, empty where it has none.
-fn label<'a>(child: &'a Value, key: &str) -> &'a str {
-    child["metadata"]["labels"][key].as_str().unwrap_or_default()
-}
-
 /// An author's condition as decisions have it.
 fn authored(made: Vec<graphs_core::render::Authored>) -> Vec<Authored> {
     let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
@@ -262,13 +257,19 @@ impl InstanceMachine {
     }
 
     /// Whether its status says ERROR.
-    fn says(&self, key: &InstanceKey, fails: bool, served: Option<&Served>, record: &mut Record) {
+    fn says(&self, key: &InstanceKey, fails: bool, record: &mut Record) {
         let before = record.fails.replace(fails);
-        if self.graphs.instances.verdicts.change(key, before, record.fails)
-            && let Some(served) = served.filter(|_| key.cluster != self.graphs.hub)
-        {
-            // Its rollout counts those.
-            self.graphs.rollouts.enqueue(self.graphs.hub_key(&served.definition.name));
+        if self.graphs.instances.verdicts.change(key, before, record.fails) {
+            self.tell_rollouts(key);
+        }
+    }
+
+    /// More, or fewer, instances say ERROR than before: rollouts to spokes count those.
+    fn tell_rollouts(&self, key: &InstanceKey) {
+        let generated = &self.graphs.instances.generated;
+        let crd = generated.crd(&key.cluster, &key.kind).filter(|_| key.cluster != self.graphs.hub);
+        for definition in crd.into_iter().flat_map(|crd| self.graphs.definitions.of_crd(&crd)) {
+            self.graphs.rollouts.enqueue(definition);
         }
     }
 
@@ -277,7 +278,9 @@ impl InstanceMachine {
         if self.graphs.instances.with(key, |record| record.needs) == Some(true) {
             self.graphs.need(&Holder::Instance(key.clone()), &key.cluster, BTreeSet::new());
         }
-        self.graphs.instances.leave(key);
+        if self.graphs.instances.leave(key) {
+            self.tell_rollouts(key);
+        }
     }
 }
 
@@ -321,7 +324,7 @@ impl Machine for InstanceMachine {
         let mut record = lock(&record);
         if let Some(instance) = seen.present().filter(|_| record.fails.is_none()) {
             // That counts, whenever it can be looked at.
-            self.says(key, instance::says_error(instance), served, &mut record);
+            self.says(key, instance::says_error(instance), &mut record);
         }
         if self.is_coming(&cluster, served) {
             return Err(Outcome::Done);
@@ -345,7 +348,7 @@ impl Machine for InstanceMachine {
         let before = std::mem::replace(&mut record.state, decision.state);
         graphs.instances.counts.change(before, decision.state);
         if let Some(instance) = seen.present() {
-            self.says(key, decision.says_error(instance), served, &mut record);
+            self.says(key, decision.says_error(instance), &mut record);
         }
         let is_news = |note: &Note| self.is_news(key, &mut record.told, note);
         let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
@@ -408,7 +411,7 @@ impl Machine for InstanceMachine {
 
     fn in_the_way(&self, key: &InstanceKey, write: &Write<Subject>, found: &Object) -> InTheWay {
         let (Op::Create(body), Some(found)) = (&write.op, view(found)) else { return InTheWay::Watched };
-        let own = label(body, keys::APPLYSET_PART_OF);
+        let own = body["metadata"]["labels"][keys::APPLYSET_PART_OF].as_str().unwrap_or_default();
         let object = format!("{}/{}", write.namespace, write.name);
         match found.label(keys::APPLYSET_PART_OF) {
             // Its watch will tell.
@@ -419,13 +422,11 @@ impl Machine for InstanceMachine {
                 let message = instance::belongs_elsewhere(&what, other, own);
                 InTheWay::Foreign(Refusal { reason: "Conflict", message })
             }
-            None if instance::was_there_before(&found, own, label(body, keys::INSTANCE_ID)) => {
-                if found.annotation(keys::ADOPTED).is_none() {
-                    self.tell(key, &instance::adoption(&format!("{} {object}", write.kind.kind)));
-                }
+            None if instance::has_lost_labels(&found, body) => InTheWay::Unlabelled,
+            None => {
+                self.tell(key, &instance::adoption(&format!("{} {object}", write.kind.kind)));
                 InTheWay::Adopted(Box::new(instance::adopting(body.clone())))
             }
-            None => InTheWay::Unlabelled,
         }
     }
 
@@ -441,3 +442,7 @@ impl Machine for InstanceMachine {
         self.tell(key, &Note::warning(refusal.reason, refusal.message.clone()));
     }
 }
+
+#[cfg(test)]
+#[path = "machine_tests.rs"]
+mod tests;

@@ -71,13 +71,56 @@ impl Graphs {
         let Some(versions) = self.versions_of(&kind.group, key) else { return Version::Unknown };
         let kind_in =
             |version: &String| Kind { group: kind.group.clone(), version: version.clone(), kind: kind.kind.clone() };
-        let mut candidates = versions.iter().map(kind_in).filter(|kind| !self.kinds.is_missing(cluster, kind));
-        candidates.next().map_or(Version::NotServed, Version::Is)
+        // One that is not served for a moment is still watched, and its objects are not known.
+        let mut candidates = versions.iter().map(kind_in).filter(|kind| !self.kinds.is_gone(cluster, kind));
+        match candidates.next() {
+            Some(kind) => Version::Is(kind),
+            None if self.groups.doubt(cluster, &kind.group) => {
+                // Asked for at once, and looked at once that is known.
+                self.versions_of(&kind.group, key);
+                Version::Unknown
+            }
+            None => Version::NotServed,
+        }
     }
 
     /// The watch of instances of a kind; `None`: no CRD of ours defines it.
     pub(crate) fn instances_by(&self, key: &InstanceKey) -> Option<(Kind, Need)> {
         let kind = self.instances.generated.version(&key.cluster, &key.kind)?;
         Some((kind.clone(), Need::Instances(kind)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use broker_api::ClusterName;
+    use runtime_fleet::{
+        kind::{KindState, SchemaNews},
+        object::ObjectKey,
+    };
+
+    use super::*;
+
+    /// Children would be left behind.
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_there_of_a_kind_only_after_it_was_not_served_for_long() {
+        let (graphs, paris) = (Graphs::alone(), ClusterName::spoke("paris"));
+        let own = Arc::new(GroupKind { kind: "Web".into(), group: "kro.run".into() });
+        let key = InstanceKey { cluster: paris.clone(), kind: own, object: ObjectKey::new("n", "one") };
+        let kind = Kind { group: "parts.io".into(), version: "v1".into(), kind: "Part".into() };
+        let version = || graphs.version_of(&key, &GroupKind { kind: "Part".into(), group: "parts.io".into() });
+        let place = (paris.clone(), "parts.io".to_owned());
+        assert!(matches!(graphs.groups.versions("parts.io", &key), Versions::ToAsk(_)));
+        graphs.groups.take(&place, vec!["v1".into()]);
+        assert_eq!(version(), Version::Is(kind.clone()));
+        graphs.kinds.take(&paris, &kind.to_gvk(), &KindState::Missing, SchemaNews::Same);
+        assert_eq!(version(), Version::Is(kind.clone()), "for a moment, perhaps");
+        tokio::time::advance(GONE).await;
+        assert_eq!(version(), Version::NotServed);
+        tokio::time::advance(Duration::from_mins(1)).await;
+        assert_eq!(version(), Version::Unknown, "its group may have other versions by now");
+        assert!(matches!(graphs.groups.versions("parts.io", &key), Versions::Asked));
+        graphs.groups.take(&place, vec!["v1".into(), "v2".into()]);
+        assert_eq!(version(), Version::Is(Kind { version: "v2".into(), ..kind }));
     }
 }

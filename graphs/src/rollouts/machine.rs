@@ -46,7 +46,7 @@ struct How {
 }
 
 /// Plural name of the kind.
-const ROLLOUTS: &str = "resourcegraphrollouts";
+pub const ROLLOUTS: &str = "resourcegraphrollouts";
 
 /// Why a rollout cannot be followed that names a revision which is not there.
 fn no_such_revision(key: &DefinitionKey, field: &str, revision: i64) -> String {

@@ -216,6 +216,18 @@ pub fn adopting(mut body: Value) -> Value {
     body
 }
 
+/// Whether an object without the label of a set is one that the instance which is to make `body` has made before. It says
+/// whose it is, or was last applied as `body`: a digest of that names the instance, and whoever takes all labels off leaves the
+/// annotations. One that was adopted is not.
+pub fn has_lost_labels(object: &View, body: &Value) -> bool {
+    let wanted = |map: &str, key: &str| body["metadata"][map][key].as_str();
+    let is_same = |held: Option<&str>, wanted: Option<&str>| held.is_some() && held == wanted;
+    let names_us = is_same(object.label(keys::INSTANCE_ID), wanted("labels", keys::INSTANCE_ID));
+    let digest = keys::APPLIED_DIGEST;
+    object.annotation(keys::ADOPTED).is_none()
+        && (names_us || is_same(object.annotation(digest), wanted("annotations", digest)))
+}
+
 /// What people are told of an adopted object; `what` names it.
 pub fn adoption(what: &str) -> Note {
     Note::warning(

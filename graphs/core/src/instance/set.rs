@@ -47,9 +47,12 @@ impl<'a> Set<'a> {
         object.label(keys::APPLYSET_PART_OF).filter(|set| *set != self.id)
     }
 
-    /// Whether an object was there before we applied it.
+    /// Whether an object was there before we applied it: one that has lost the label of the set and still says whose it is
+    /// was not.
     pub(super) fn adopts(&self, object: &View) -> bool {
-        was_there_before(object, &self.id, self.uid)
+        let is_ours = [(keys::APPLYSET_PART_OF, self.id.as_str()), (keys::INSTANCE_ID, self.uid)];
+        object.annotation(keys::ADOPTED).is_some()
+            || !is_ours.into_iter().any(|(name, value)| object.label(name) == Some(value))
     }
 
     /// Whether an object is this instance itself.
@@ -57,14 +60,4 @@ impl<'a> Set<'a> {
         let (key, own) = (self.snapshot.key, self.snapshot.kind);
         own.group == group && own.kind == kind && *key.namespace == *namespace && *key.name == *name
     }
-}
-
-/// Whether an object was there before the instance `uid`, whose set is `set`, applied it. One without the label of the set was
-/// not where it still says whose it is, or what was applied last: whoever takes all labels off leaves the annotations. One that
-/// was adopted once stays so.
-pub fn was_there_before(object: &View, set: &str, uid: &str) -> bool {
-    let names_us = [(keys::APPLYSET_PART_OF, set), (keys::INSTANCE_ID, uid)];
-    object.annotation(keys::ADOPTED).is_some()
-        || object.annotation(keys::APPLIED_DIGEST).is_none()
-            && !names_us.into_iter().any(|(name, value)| object.label(name) == Some(value))
 }

@@ -2,7 +2,7 @@
 //!
 //! Before each burst the broker starts anew: all begin alike, and nothing is left of what was there before.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use harness::wait_for;
 
@@ -43,13 +43,19 @@ pub(super) struct Cell {
     decision: Option<(f64, f64)>,
 }
 
+/// So long it may take until an object is served, when there are many.
+const PER_OBJECT: Duration = Duration::from_millis(20);
+
 impl Bench {
     /// Creates objects until there are so many.
     pub(super) async fn fill_up(&mut self, size: usize) -> anyhow::Result<()> {
         say(&format!("up to {size} objects"));
         let prefix = self.prefix();
-        self.fill(prefix, size.saturating_sub(self.objects)).await?;
-        self.stage.quiet(SETTLED, DEADLINE).await
+        let more = size.saturating_sub(self.objects);
+        self.fill(prefix, more).await?;
+        // API servers take what people write faster than what comes of it: the more, the longer that goes on.
+        let all = u32::try_from(more).unwrap_or(u32::MAX);
+        self.stage.quiet(SETTLED, DEADLINE + PER_OBJECT * all).await
     }
 
     /// Deletes the objects of a burst.

@@ -1,7 +1,10 @@
 //! What is no longer wanted.
 
 use broker_api::graphs::keys;
-use graphs_core::applyset::{self, Inventory};
+use graphs_core::{
+    applyset::{self, Inventory},
+    instance::has_lost_labels,
+};
 use serde_json::{Value, json};
 
 use crate::instance::{
@@ -174,22 +177,41 @@ fn what_was_adopted_is_released_if_that_is_asked_for() {
 
 #[test]
 fn what_we_made_is_deleted_whatever_is_asked_for_adopted_ones() {
-    for taken in [&[keys::APPLYSET_PART_OF][..], &[keys::APPLYSET_PART_OF, keys::INSTANCE_ID]] {
-        let mut world = World::new(vec![one("a", &[], 1)]);
-        world.annotate(keys::ADOPTION, keys::RETAIN);
-        world.turn();
-        let at = world.child_at("web-a");
+    let mut world = World::new(vec![one("a", &[], 1)]);
+    world.annotate(keys::ADOPTION, keys::RETAIN);
+    world.turn();
+    let at = world.child_at("web-a");
+    world
+        .server
+        .edit(&at, |object| drop(object["metadata"]["labels"].as_object_mut().unwrap().remove(keys::APPLYSET_PART_OF)));
+    assert_eq!(world.writes(), ["apply web-a"]);
+    assert!(world.child("web-a")["metadata"]["annotations"].get(keys::ADOPTED).is_none());
+    world.graph.clear();
+    world.turn();
+    assert!(world.names().is_empty());
+}
+
+#[test]
+fn what_has_only_lost_its_labels_is_told_from_what_was_there_before() {
+    let mut world = World::new(vec![one("a", &[], 1)]);
+    world.turn();
+    let (at, made) = (world.child_at("web-a"), world.child("web-a").clone());
+    let mut is_ours = |labels: Value, annotations: &[(&str, &str)]| {
         world.server.edit(&at, |object| {
-            let labels = object["metadata"]["labels"].as_object_mut().unwrap();
-            labels.retain(|name, _| !taken.contains(&&**name));
+            object["metadata"]["labels"] = labels;
+            object["metadata"]["annotations"] = made["metadata"]["annotations"].clone();
+            for (name, value) in annotations {
+                object["metadata"]["annotations"][*name] = json!(value);
+            }
         });
-        assert_eq!(world.writes(), ["apply web-a"]);
-        assert!(world.child("web-a")["metadata"]["annotations"].get(keys::ADOPTED).is_none());
-        assert!(!world.told.iter().any(|told| told.contains("was there before")), "it was not");
-        world.graph.clear();
-        world.turn();
-        assert!(world.names().is_empty());
-    }
+        has_lost_labels(&world.server.view(&at).unwrap(), &made)
+    };
+    let (uid, digest) = (made["metadata"]["labels"][keys::INSTANCE_ID].clone(), keys::APPLIED_DIGEST);
+    assert!(is_ours(Value::Null, &[]), "it was last applied as it is wanted");
+    assert!(!is_ours(Value::Null, &[(digest, "0123456789abcdef")]), "another instance's, or as it was wanted then");
+    assert!(is_ours(json!({keys::INSTANCE_ID: uid}), &[(digest, "0123456789abcdef")]), "it says whose it is");
+    assert!(!is_ours(json!({keys::INSTANCE_ID: "other"}), &[(digest, "")]));
+    assert!(!is_ours(Value::Null, &[(keys::ADOPTED, keys::TRUE)]), "it was there before us");
 }
 
 #[test]

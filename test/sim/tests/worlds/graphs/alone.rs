@@ -111,6 +111,12 @@ fn drift() -> Scenario {
             json!("true"),
         ),
         Scene::new([Act::edit(CONFIGS, "one-report", label(keys::INSTANCE_ID, json!("nobody")))]),
+        Scene::new([Act::edit(CONFIGS, "one-config", json!({"metadata": {"labels": null}}))]).then(
+            "configmaps",
+            "one-config",
+            "/metadata/labels/kro.run~1owned",
+            json!("true"),
+        ),
         Scene::new([Act::delete(widgets, "one")]).then(SITE, "one", "/status/state", json!("ACTIVE")),
         Scene::new([Act::edit(SITES, "one", json!({"metadata": {"labels": null, "annotations": null}}))]).then(
             SITE,

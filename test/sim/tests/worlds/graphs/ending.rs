@@ -37,6 +37,17 @@ pub(crate) fn without_numbers(ending: &mut Ending) {
     }
 }
 
+/// Takes out whether a child was there before its instance, where somebody takes its labels off: if what is wanted of it changes
+/// before that is seen, nobody can tell.
+pub(crate) fn without_adoption(ending: &mut Ending, is_disowned: impl Fn(&[String; 4]) -> bool) {
+    for (place, object) in ending.iter_mut() {
+        if object["metadata"]["annotations"][keys::ADOPTED].is_string() && is_disowned(place) {
+            let annotations = Arc::make_mut(object)["metadata"]["annotations"].as_object_mut();
+            annotations.and_then(|annotations| annotations.remove(keys::ADOPTED));
+        }
+    }
+}
+
 fn unnumber(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::{
     controller::Controller,
-    ending::{Ending, UNTOLD, ending, without_numbers},
+    ending::{Ending, UNTOLD, ending, without_adoption, without_numbers},
     judge::{Deeds, HEARD, Place, is_ours, judge, label},
     plan::{Plan, What},
     scenario::Scenario,
@@ -96,6 +96,8 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
         if scenario.renumbers {
             without_numbers(&mut ending);
         }
+        let acts = || scenario.scenes[..=number].iter().flat_map(|scene| &scene.acts);
+        without_adoption(&mut ending, |place| acts().any(|act| act.disowns(place)));
         let (orphans, steps) = (orphans(&stage), begun..count(&stage.world));
         seen.push(Seen { ending, deeds: Deeds::default(), orphans, steps });
     }

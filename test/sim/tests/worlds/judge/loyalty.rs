@@ -11,7 +11,8 @@ use super::{Step, assigned, done_to, policy};
 pub(super) struct Loyalty {
     /// Servers that cannot be reached.
     away: BTreeSet<String>,
-    /// Providers of which something was said that may make objects go: in their AcceptAPI or with its kind, by the platform, or with their own.
+    /// Providers of which something was said that may make objects go: in their AcceptAPI, by the platform, or with the kind of
+    /// either.
     parted: BTreeSet<String>,
     /// Somebody wants his share of what others have.
     shares: bool,
