@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::{
     act::Act,
     rgds::{
-        CONFIGS, CRDS, DEFINITIONS, NOTES, SITES, config, crd, note, note_rgd, rgd, site, site_fields, site_parts,
-        site_rgd, site_status,
+        CONFIGS, CRDS, DEFINITIONS, NOTES, SITES, WIDGETS, config, crd, note, note_rgd, rgd, site, site_fields,
+        site_parts, site_rgd, site_status, widget_crd,
     },
     scenario::{Scenario, Scene},
 };
@@ -314,6 +314,24 @@ fn kinds() -> Scenario {
     Scenario::new("kinds", &[], scenes)
 }
 
+/// A kind that only an inventory names, for the RGD is gone, is not served for a while: its objects are still there.
+fn hidden() -> Scenario {
+    let mut scenes = begun();
+    let serves = |served: bool| {
+        let mut versions = widget_crd()["spec"]["versions"].clone();
+        versions[0]["served"] = json!(served);
+        Act::edit(CRDS, WIDGETS, spec(json!({ "versions": versions })))
+    };
+    scenes.extend([
+        Scene::new([Act::delete(DEFINITIONS, "site")]).without(RGDS, "site"),
+        Scene::new([serves(false)]),
+        Scene::new([Act::edit(SITES, "one", spec(json!({"text": "second"})))]),
+        Scene::new([serves(true)]).then(WIDGETS, "one", "/spec/size", json!(3)),
+        gone(Scene::new([Act::delete(SITES, "one")])).without(WIDGETS, "one"),
+    ]);
+    Scenario::new("hidden", &[], scenes)
+}
+
 /// Instances read what is not theirs.
 fn references() -> Scenario {
     let metadata = json!({"name": "settings", "namespace": "annex"});
@@ -413,6 +431,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         others(),
         taken(),
         kinds(),
+        hidden(),
         references(),
         nested(),
         suspended(),
