@@ -9,7 +9,7 @@ use broker_core::{
     snapshot::{Holder, OriginKey},
 };
 use runtime_effect::{kind::Kind, reach::Reach, seen::Seen, view::View};
-use runtime_fleet::{cluster::Cluster, object::ObjectKey, watch::WatchSpec};
+use runtime_fleet::{cluster::Cluster, kind::KindState, object::ObjectKey, watch::WatchSpec};
 
 use crate::{
     broker::Broker,
@@ -74,6 +74,7 @@ impl Broker {
             serving: serving(&self.clusters, cluster, &key.gvk),
             copy,
             acceptances_known: known,
+            acceptances_served: cluster.kind(&self.watches.accept_apis.gvk) != KindState::Missing,
             trouble: [spec, &self.watches.accept_apis].iter().find_map(|spec| cluster.index(spec)?.trouble()),
         }
     }

@@ -67,6 +67,7 @@ pub(crate) fn explain_new(
         serving: Serving::Served(kind.clone()),
         copy: Seen::Absent,
         acceptances_known: true,
+        acceptances_served: true,
         trouble: None,
     };
     let origin = proposed(object);

@@ -256,6 +256,9 @@ impl<'a> Pass<'a> {
         if acceptance.is_suspended() {
             return Judged::Unfit("takes nothing new: the platform's policy for its provider cannot be read".into());
         }
+        if !holder.acceptances_served {
+            return Judged::Unfit("takes nothing new: it does not serve AcceptAPIs; install their CRD there".into());
+        }
         match (&holder.reach, &holder.serving) {
             (Reach::Lost(_), _) => return Judged::Later,
             (Reach::Unreachable(why), _) => {

@@ -109,6 +109,7 @@ impl<'a> Director<'a> {
             self.set_policy(provider, Policy::Open).await;
         }
         self.yield_all().await;
+        self.clear_away().await;
         let stage = self.stage;
         let resume = async {
             loop {
@@ -264,6 +265,21 @@ impl<'a> Director<'a> {
         }
     }
 
+    /// What bears the name of a copy and no mark of a broker any more: nobody can tell it from what was there before, and who
+    /// waits for its place is told so.
+    async fn clear_away(&self) {
+        for provider in self.stage.providers {
+            let server = self.stage.server(provider);
+            let owner = Person { name: "owner", server: &server };
+            for ((namespace, name), object) in server.objects(CERTIFICATE) {
+                let is_named_so = name.split_once('-').is_some_and(|(hash, _)| is_hash(hash));
+                if is_named_so && object["metadata"]["labels"][keys::MANAGED_BY].is_null() {
+                    owner.ask("DELETE", &format!("{}/{name}", certificates(&namespace)), &Value::Null).await;
+                }
+            }
+        }
+    }
+
     async fn strip(&self, thing: Thing, mark: Mark) {
         let labels = json!({keys::MANAGED_BY: null, keys::CONSUMER: null, keys::SLOT: null});
         let metadata = match mark {
@@ -322,6 +338,11 @@ impl<'a> Director<'a> {
 /// A CRD as a server has it.
 fn definition(server: &ApiServer, name: &str) -> Option<Arc<Value>> {
     server.objects("customresourcedefinitions.apiextensions.k8s.io").remove(&(String::new(), name.to_owned()))
+}
+
+/// What names of copies begin with.
+fn is_hash(text: &str) -> bool {
+    text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn is_going(crd: &Value) -> bool {

@@ -149,6 +149,27 @@ fn a_provider_whose_acceptapis_are_not_known_is_named_with_the_reason() {
     }
 }
 
+/// Its AcceptAPI may have gone with its kind: nobody would tell.
+#[test]
+fn a_provider_that_serves_no_acceptapis_keeps_what_it_has_and_gets_nothing_new() {
+    let mut world = World::served();
+    world.provider("p1").acceptances_served = false;
+    world.edit(&web(), |origin| origin["spec"]["size"] = json!(7));
+    world.settle(&web());
+    assert_eq!(world.copy("p1", &web()).unwrap()["spec"]["size"], 7);
+
+    let mut world = World::new(&["p1"]);
+    world.accept("p1", &json!({}));
+    world.provider("p1").acceptances_served = false;
+    world.create(&web(), json!({}));
+    assert_eq!(world.settle(&web()).state, State::Waiting);
+    let words = world.condition(&web(), "Brokered").unwrap();
+    assert!(words.contains("p1/default/all: takes nothing new: it does not serve AcceptAPIs"), "{words}");
+    world.provider("p1").acceptances_served = true;
+    world.settle(&web());
+    assert!(world.copy("p1", &web()).is_some());
+}
+
 #[test]
 fn no_acceptapi_at_all_is_told() {
     let mut world = World::new(&["p1"]);

@@ -302,6 +302,7 @@ impl World {
             serving: server.serving(&key.gvk),
             copy: server.seen(&Self::copy_at(key)),
             acceptances_known: server.acceptances_known,
+            acceptances_served: server.acceptances_served,
             trouble: self.oddities.trouble.clone(),
         });
         let consumer = &self.servers[&key.cluster];

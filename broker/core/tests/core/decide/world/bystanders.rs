@@ -89,6 +89,7 @@ fn bystander(name: &str, serves: bool) -> Holder {
         serving: if serves { Serving::Served(kind) } else { Serving::Missing },
         copy: if serves { Seen::Absent } else { Seen::Unknown },
         acceptances_known: serves,
+        acceptances_served: true,
         trouble: None,
     };
     assert!(is_bystander(&holder));

@@ -17,6 +17,7 @@ use serde_json::Value;
 /// An annotation, which does not travel: the object cannot be read.
 pub(crate) const DEEP: &str = "test.k8s.io/deep";
 
+#[expect(clippy::struct_excessive_bools, reason = "each is something that may not be known, whatever is known besides")]
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     pub(crate) objects: Objects,
@@ -28,6 +29,7 @@ pub(crate) struct Server {
     /// Whether the broker knows which kinds there are.
     pub(crate) discovered: bool,
     pub(crate) acceptances_known: bool,
+    pub(crate) acceptances_served: bool,
     /// What the broker's cache holds, where it lags behind.
     pub(crate) stale: Option<Objects>,
 }
@@ -41,6 +43,7 @@ impl Server {
             listed: true,
             discovered: true,
             acceptances_known: true,
+            acceptances_served: true,
             stale: None,
         }
     }
