@@ -222,10 +222,15 @@ impl Machine for OriginMachine {
     }
 
     fn wrote(&self, Work(key): &Work, write: &Write, object: Option<&Object>) {
-        let (Subject::Copy, Some(object)) = (write.subject, object) else { return };
-        if matches!(write.op, Op::Delete { .. }) {
+        if write.subject != Subject::Copy {
             return;
         }
+        if matches!(write.op, Op::Delete { .. }) {
+            let at = write.cluster.clone();
+            self.broker.origins.records.with(key, |record| record.memory.deleted_at = Some(at));
+            return;
+        }
+        let Some(object) = object else { return };
         let latency = self.broker.origins.records.with(key, |record| {
             record.memory.copy_uid = Some(object.uid.clone());
             if !matches!(write.op, Op::Create(_)) {

@@ -5,7 +5,13 @@ use runtime_effect::{note::Note, reach::Reach, seen::Seen, view::View};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::unknown_copy, held::held_by};
-use crate::{copy, decision::State, related, snapshot::Holder, status::Own};
+use crate::{
+    copy,
+    decision::State,
+    related,
+    snapshot::{Holder, Live},
+    status::Own,
+};
 
 impl<'a> Pass<'a> {
     pub(super) fn leave(&mut self, origin: &'a View) {
@@ -61,6 +67,11 @@ impl<'a> Pass<'a> {
                 return;
             }
         }
+        if let [provider] = &*assigned
+            && !self.is_gone_from(origin, provider)
+        {
+            return;
+        }
         for (kind, held) in self.snapshot.related.owned(&origin.uid) {
             if !held.deleting && related::belongs(&origin.uid, &held) {
                 self.delete_related(&kind, &held);
@@ -68,6 +79,26 @@ impl<'a> Pass<'a> {
         }
         let finalizers: Vec<&str> = origin.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
         self.patch_origin(origin, json!({"metadata": {"finalizers": finalizers}}), None);
+    }
+
+    /// Whether the provider that the origin is assigned to holds no copy. That none was seen may be old where we have neither
+    /// written it nor deleted it, which another leader may have done a moment ago: its API server is asked then.
+    fn is_gone_from(&mut self, origin: &View, provider: &ClusterName) -> bool {
+        let holder = self.snapshot.holder(provider.name());
+        let is_absent = holder.is_some_and(|holder| holder.reach == Reach::Ready && holder.copy == Seen::Absent);
+        let memory = self.snapshot.memory;
+        let is_ours = memory.copy_uid.is_some() || memory.deleted_at.as_ref() == Some(provider);
+        if !is_absent || is_ours || origin.annotated_true(keys::FORCE_DELETE) {
+            return true;
+        }
+        match self.confirm(self.copy_at(provider)) {
+            Some(Live::Absent) => true,
+            Some(_) => {
+                self.decision.again_in(LOST_MILLIS);
+                false
+            }
+            None => false,
+        }
     }
 
     /// Whether a person has released the origin although providers hold its copies, which go once those let go of them.
