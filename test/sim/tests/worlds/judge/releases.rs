@@ -7,7 +7,7 @@ use broker_api::keys;
 use serde_json::{Value, json};
 use sim::AFTER_ALL;
 
-use super::{Seen, Step, annotation, done_to, is_foreign, is_leaving};
+use super::{Seen, Step, annotation, assigned, done_to, is_foreign, is_leaving};
 use crate::stage::{CERTIFICATE, HUB};
 
 /// Server, resource, namespace and name.
@@ -26,6 +26,8 @@ pub(super) struct Releases {
     let_go: BTreeSet<String>,
     /// Providers that were taken out of the configuration: what they hold may never be heard of again.
     left: BTreeSet<String>,
+    /// Servers that cannot be reached. What a provider holds that was given up for that goes when it is back.
+    away: BTreeSet<String>,
     /// What comes next was written long ago.
     strays: bool,
 }
@@ -44,9 +46,14 @@ fn place(step: &Step<'_>) -> Place {
 
 impl Releases {
     /// What is told beside changes.
-    pub(super) fn hear(&mut self, what: &str) {
+    pub(super) fn hear(&mut self, server: &str, what: &str) {
         self.strays |= what.starts_with(AFTER_ALL);
         self.left.extend(done_to("Leave", what).map(str::to_owned));
+        if what == "can be reached" {
+            self.away.remove(server);
+        } else if what.starts_with("cannot be reached") {
+            self.away.insert(server.to_owned());
+        }
     }
 
     /// What the broker does.
@@ -73,7 +80,8 @@ impl Releases {
     }
 
     fn check_origin(&self, origin: &Value) -> Result<(), String> {
-        let known = |place: &Place| !self.left.contains(&place[0]);
+        let given_up = |provider: &String| self.away.contains(provider) && !assigned(origin).contains(provider);
+        let known = |place: &Place| !self.left.contains(&place[0]) && !given_up(&place[0]);
         let left = self.copies.iter().find(|(place, of)| *of == uid(origin) && known(place));
         match left.filter(|_| annotation(origin, keys::FORCE_DELETE) != "true") {
             Some((place, _)) => Err(format!("its object goes, and the copy at {} is left", place[0])),
