@@ -87,8 +87,8 @@ pub struct Holder {
     pub copy: Seen,
     /// Whether all its AcceptAPIs are known, and which of them speak of the origin's kind.
     pub acceptances_known: bool,
-    /// Whether they may be as they were last seen. Where their kind is not served, nobody can say: such a provider keeps what
-    /// it has and gets nothing new.
+    /// Whether they are as they were last seen. Where their kind is not served, or they may not be listed, nobody can say: such
+    /// a provider keeps what it has and gets nothing new.
     pub acceptances_served: bool,
     /// Why its objects or AcceptAPIs cannot be listed, if that is so.
     pub trouble: Option<String>,

@@ -9,7 +9,7 @@ use broker_core::{
     snapshot::{Holder, OriginKey},
 };
 use runtime_effect::{kind::Kind, reach::Reach, seen::Seen, view::View};
-use runtime_fleet::{cluster::Cluster, kind::KindState, object::ObjectKey, watch::WatchSpec};
+use runtime_fleet::{cluster::Cluster, object::ObjectKey, watch::WatchSpec};
 
 use crate::{
     broker::Broker,
@@ -74,7 +74,7 @@ impl Broker {
             serving: serving(&self.clusters, cluster, &key.gvk),
             copy,
             acceptances_known: known,
-            acceptances_served: cluster.kind(&self.watches.accept_apis.gvk) != KindState::Missing,
+            acceptances_served: cluster.index(&self.watches.accept_apis).is_some_and(|index| index.is_complete()),
             trouble: [spec, &self.watches.accept_apis].iter().find_map(|spec| cluster.index(spec)?.trouble()),
         }
     }

@@ -225,13 +225,9 @@ impl Machine for OriginMachine {
         if write.subject != Subject::Copy {
             return;
         }
-        if matches!(write.op, Op::Delete { .. }) {
-            let at = write.cluster.clone();
-            self.broker.origins.records.with(key, |record| record.memory.deleted_at = Some(at));
-            return;
-        }
-        let Some(object) = object else { return };
         let latency = self.broker.origins.records.with(key, |record| {
+            record.memory.written_at = Some(write.cluster.clone());
+            let object = object.filter(|_| !matches!(write.op, Op::Delete { .. }))?;
             record.memory.copy_uid = Some(object.uid.clone());
             if !matches!(write.op, Op::Create(_)) {
                 return None;

@@ -97,6 +97,14 @@ impl Groups {
         }
     }
 
+    /// The versions of a group, as they were said last.
+    pub(super) fn said(&self, cluster: &ClusterName, group: &str) -> Option<Arc<[String]>> {
+        match self.all().get(&(cluster.clone(), group.to_owned())) {
+            Some(State::Known { versions, .. }) => Some(Arc::clone(versions)),
+            _ => None,
+        }
+    }
+
     /// A kind is served in none of the versions of its group. Whether these are asked for once more, because that was last done
     /// long ago.
     pub(super) fn doubt(&self, cluster: &ClusterName, group: &str) -> bool {

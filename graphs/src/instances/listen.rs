@@ -202,7 +202,7 @@ impl Graphs {
     /// A watch of a kind has ended. If it was the last, nobody tells of the kind any more: what was told of it last may be wrong
     /// by the time that somebody asks.
     fn watched_no_more(&self, cluster: &ClusterName, gvk: &GroupVersionKind) {
-        let is_told = self.engaged(cluster).is_some_and(|cluster| cluster.kind(gvk) != KindState::Unknown);
+        let is_told = self.engaged(cluster).is_some_and(|cluster| cluster.watches(gvk));
         if !is_told {
             self.kinds.take(cluster, gvk, &KindState::Unknown, SchemaNews::Same);
         }

@@ -227,15 +227,26 @@ impl InstanceMachine {
                 })
             })
         };
-        let named = kinds.iter().filter_map(|(_, version)| match version {
-            Version::Is(kind) => Some(kind.clone()),
-            Version::Unknown | Version::NotServed => None,
-        });
-        let more = named.filter(|kind| !of_graph(kind));
-        let needs: BTreeSet<Need> = more.flat_map(|kind| [Need::Children(kind.clone()), Need::Served(kind)]).collect();
+        let holder = Holder::Instance(key.clone());
+        let mut needs = BTreeSet::new();
+        for (named, version) in kinds {
+            let read = if let Version::Is(kind) = version { Some(kind) } else { None };
+            if read.is_some_and(of_graph) {
+                continue;
+            }
+            needs.extend(read.cloned().map(Need::Children));
+            // Whether it is served is told as long as the inventory names it, also in the other versions of its group, and where
+            // it is served in none: what nobody tells of may be back at any time.
+            let all = read.cloned().into_iter().chain(self.graphs.candidates(&key.cluster, named));
+            needs.extend(all.map(Need::Served));
+        }
+        if kinds.iter().any(|(_, version)| *version == Version::Unknown) {
+            let held = self.graphs.needed.of(&holder).into_iter();
+            needs.extend(held.filter(|(cluster, _)| *cluster == key.cluster).map(|(_, need)| need));
+        }
         if record.needs || !needs.is_empty() {
             record.needs = !needs.is_empty();
-            self.graphs.need(&Holder::Instance(key.clone()), &key.cluster, needs);
+            self.graphs.need(&holder, &key.cluster, needs);
         }
     }
 

@@ -1,6 +1,9 @@
 use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
-use runtime_fleet::object::ObjectKey;
+use runtime_fleet::{
+    kind::{KindState, SchemaNews},
+    object::ObjectKey,
+};
 use serde_json::json;
 
 use super::*;
@@ -79,4 +82,33 @@ async fn rollouts_hear_that_an_instance_in_error_is_gone() {
     assert_eq!(hears(ClusterName::spoke("paris"), true), 1);
     assert_eq!(hears(ClusterName::spoke("rome"), false), 0, "no fewer are in ERROR");
     assert_eq!(hears(graphs.hub.clone(), true), 0, "nothing is rolled out to the hub");
+}
+
+/// Else nobody would tell that it is back, or the versions of its group would be tried for ever.
+#[tokio::test]
+async fn what_an_inventory_names_is_told_of_in_all_versions_also_where_it_is_not_served() {
+    let machine = machine();
+    let (graphs, paris) = (&machine.graphs, ClusterName::spoke("paris"));
+    graphs.engage_unreachable(&paris);
+    let key = web(paris.clone());
+    let named = GroupKind { kind: "Part".into(), group: "parts.io".into() };
+    graphs.groups.versions("parts.io", &key);
+    graphs.groups.take(&(paris.clone(), "parts.io".into()), vec!["v2".into(), "v1".into()]);
+    let kinds = graphs.candidates(&paris, &named);
+    assert_eq!(kinds.len(), 2);
+    let record = graphs.instances.of(&key);
+    let watches = |version: Option<Version>| {
+        let all: Vec<_> = version.into_iter().map(|version| (named.clone(), version)).collect();
+        machine.watch(&key, &all, None, &mut lock(&record));
+        kinds.iter().filter(|kind| graphs.kinds.is_missing(&paris, kind)).count()
+    };
+    watches(Some(Version::Is(kinds[0].clone())));
+    for kind in &kinds {
+        graphs.kinds.take(&paris, &kind.to_gvk(), &KindState::Missing, SchemaNews::Same);
+    }
+    assert_eq!(watches(Some(Version::Is(kinds[1].clone()))), 2);
+    assert_eq!(watches(Some(Version::NotServed)), 2);
+    graphs.groups.forget(&paris, "parts.io");
+    assert_eq!(watches(Some(Version::Unknown)), 2, "its group is being asked for");
+    assert_eq!(watches(None), 0, "nothing names it any more");
 }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
 use runtime_effect::kind::Kind;
 use runtime_fleet::{crash::spawn, discover};
@@ -48,6 +49,11 @@ async fn ask(graphs: Arc<Graphs>, place: Place) {
     }
 }
 
+fn in_versions(kind: &GroupKind, versions: &[String]) -> impl Iterator<Item = Kind> {
+    let GroupKind { group, kind } = kind;
+    versions.iter().map(|version| Kind { group: group.clone(), version: version.clone(), kind: kind.clone() })
+}
+
 impl Graphs {
     /// The versions of a group; `None`: `waits` is looked at once they are known.
     fn versions_of(&self, group: &str, waits: &InstanceKey) -> Option<Arc<[String]>> {
@@ -69,10 +75,8 @@ impl Graphs {
             return Version::Is(known);
         }
         let Some(versions) = self.versions_of(&kind.group, key) else { return Version::Unknown };
-        let kind_in =
-            |version: &String| Kind { group: kind.group.clone(), version: version.clone(), kind: kind.kind.clone() };
         // One that is not served for a moment is still watched, and its objects are not known.
-        let mut candidates = versions.iter().map(kind_in).filter(|kind| !self.kinds.is_gone(cluster, kind));
+        let mut candidates = in_versions(kind, &versions).filter(|kind| !self.kinds.is_gone(cluster, kind));
         match candidates.next() {
             Some(kind) => Version::Is(kind),
             None if self.groups.doubt(cluster, &kind.group) => {
@@ -84,6 +88,12 @@ impl Graphs {
         }
     }
 
+    /// A kind in all versions of its group, as far as they were asked for.
+    pub(super) fn candidates(&self, cluster: &ClusterName, kind: &GroupKind) -> Vec<Kind> {
+        let versions = self.groups.said(cluster, &kind.group);
+        versions.iter().flat_map(|versions| in_versions(kind, versions)).collect()
+    }
+
     /// The watch of instances of a kind; `None`: no CRD of ours defines it.
     pub(crate) fn instances_by(&self, key: &InstanceKey) -> Option<(Kind, Need)> {
         let kind = self.instances.generated.version(&key.cluster, &key.kind)?;
@@ -93,7 +103,6 @@ impl Graphs {
 
 #[cfg(test)]
 mod tests {
-    use broker_api::ClusterName;
     use runtime_fleet::{
         kind::{KindState, SchemaNews},
         object::ObjectKey,

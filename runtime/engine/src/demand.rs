@@ -37,6 +37,11 @@ impl<Holder: Clone + Eq + Hash, Thing: Clone + Ord + Hash, R> Demand<Holder, Thi
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What a holder needs, in order.
+    pub fn of(&self, holder: &Holder) -> Box<[Thing]> {
+        self.lock().of.get(holder).cloned().unwrap_or_default()
+    }
+
     /// From now on a holder needs these, and nothing else. `start` is called for each that nobody needed before, and what runs
     /// for what nobody needs any more is dropped; both without any lock, for a watch that begins or ends may ask who needs it.
     /// Returns whether any is new to this holder.

@@ -118,6 +118,11 @@ impl Cluster {
         self.server.kinds.state(gvk)
     }
 
+    /// Whether anything of a kind is watched here: then what is known of the kind is told.
+    pub fn watches(&self, gvk: &GroupVersionKind) -> bool {
+        !self.indexes_of(gvk).is_empty()
+    }
+
     /// The index of a watch, if it is wanted here.
     pub fn index(&self, spec: &WatchSpec) -> Option<Arc<Index>> {
         let watches = self.watches.read().unwrap_or_else(PoisonError::into_inner);

@@ -18,7 +18,7 @@ use kube::{Client, Config};
 use crate::apiserver::Setting;
 use crate::audit::AuditLog;
 use crate::certificate::Certificates;
-use crate::port::Port;
+use crate::port::{Port, random};
 use crate::process::{FREEZING, Process, Program};
 use crate::reaper::Reaper;
 use crate::users::{CONTROLLER_MANAGER, LAB, Users};
@@ -203,7 +203,8 @@ current-context: {name}
     pub fn write_kubeconfig(&self, user: &str, path: &Path) -> anyhow::Result<()> {
         let text = self.kubeconfig(user)?;
         let file = path.file_name().unwrap_or_default().to_string_lossy();
-        let partial = path.with_file_name(format!(".{file}.partial"));
+        // Others may be writing it, too.
+        let partial = path.with_file_name(format!(".{file}.{:016x}.partial", random()));
         fs::write(&partial, text)
             .and_then(|()| fs::rename(&partial, path))
             .with_context(|| format!("cannot write {}", path.display()))

@@ -67,10 +67,18 @@ impl<'a> Pass<'a> {
                 return;
             }
         }
-        if let [provider] = &*assigned
-            && !self.is_gone_from(origin, provider)
-        {
-            return;
+        // Where it moves to, if it does: that is where a copy may have been made of late.
+        if let Some(provider) = assigned.last() {
+            match self.seen_gone(origin, provider) {
+                Some(true) => {}
+                Some(false) => {
+                    let why = format!("provider {} has not said that the copy is gone", provider.name());
+                    if !self.outlasts() || !self.released(origin, &why, &assigned) {
+                        return;
+                    }
+                }
+                None => return,
+            }
         }
         for (kind, held) in self.snapshot.related.owned(&origin.uid) {
             if !held.deleting && related::belongs(&origin.uid, &held) {
@@ -81,24 +89,17 @@ impl<'a> Pass<'a> {
         self.patch_origin(origin, json!({"metadata": {"finalizers": finalizers}}), None);
     }
 
-    /// Whether the provider that the origin is assigned to holds no copy. That none was seen may be old where we have neither
-    /// written it nor deleted it, which another leader may have done a moment ago: its API server is asked then.
-    fn is_gone_from(&mut self, origin: &View, provider: &ClusterName) -> bool {
+    /// Whether a provider that the origin is assigned to holds no copy. That none was seen may be old where we were not the last
+    /// to write it or to delete it, which another leader may have done a moment ago: its API server is asked then; `None`: it is
+    /// being asked.
+    fn seen_gone(&mut self, origin: &View, provider: &ClusterName) -> Option<bool> {
         let holder = self.snapshot.holder(provider.name());
         let is_absent = holder.is_some_and(|holder| holder.reach == Reach::Ready && holder.copy == Seen::Absent);
-        let memory = self.snapshot.memory;
-        let is_ours = memory.copy_uid.is_some() || memory.deleted_at.as_ref() == Some(provider);
+        let is_ours = self.snapshot.memory.written_at.as_ref() == Some(provider);
         if !is_absent || is_ours || origin.annotated_true(keys::FORCE_DELETE) {
-            return true;
+            return Some(true);
         }
-        match self.confirm(self.copy_at(provider)) {
-            Some(Live::Absent) => true,
-            Some(_) => {
-                self.decision.again_in(LOST_MILLIS);
-                false
-            }
-            None => false,
-        }
+        self.confirm(self.copy_at(provider)).map(|live| matches!(live, Live::Absent))
     }
 
     /// Whether a person has released the origin although providers hold its copies, which go once those let go of them.

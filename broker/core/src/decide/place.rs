@@ -257,7 +257,8 @@ impl<'a> Pass<'a> {
             return Judged::Unfit("takes nothing new: the platform's policy for its provider cannot be read".into());
         }
         if !holder.acceptances_served {
-            return Judged::Unfit("takes nothing new: it does not serve AcceptAPIs; install their CRD there".into());
+            let why = "takes nothing new: its AcceptAPIs cannot be read; see that their CRD is there";
+            return Judged::Unreachable(why.into());
         }
         match (&holder.reach, &holder.serving) {
             (Reach::Lost(_), _) => return Judged::Later,

@@ -164,7 +164,7 @@ fn a_provider_that_serves_no_acceptapis_keeps_what_it_has_and_gets_nothing_new()
     world.create(&web(), json!({}));
     assert_eq!(world.settle(&web()).state, State::Waiting);
     let words = world.condition(&web(), "Brokered").unwrap();
-    assert!(words.contains("p1/default/all: takes nothing new: it does not serve AcceptAPIs"), "{words}");
+    assert!(words.contains("p1/default/all: takes nothing new: its AcceptAPIs cannot be read"), "{words}");
     world.provider("p1").acceptances_served = true;
     world.settle(&web());
     assert!(world.copy("p1", &web()).is_some());
