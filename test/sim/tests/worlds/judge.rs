@@ -10,7 +10,11 @@ mod statuses;
 mod strangers;
 mod wishes;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use broker_api::keys;
 use serde_json::Value;
@@ -152,6 +156,24 @@ fn policy(what: &str) -> Option<(&str, &str)> {
 /// Who serves an object, and who is to, by its annotations.
 fn assigned(object: &Value) -> [String; 2] {
     [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER].map(|key| annotation(object, key).to_owned())
+}
+
+/// Servers that cannot be reached.
+#[derive(Default)]
+struct Away(BTreeSet<String>);
+
+impl Away {
+    fn hear(&mut self, server: &str, what: &str) {
+        if what == "can be reached" {
+            self.0.remove(server);
+        } else if what.starts_with("cannot be reached") {
+            self.0.insert(server.to_owned());
+        }
+    }
+
+    fn has(&self, server: &str) -> bool {
+        self.0.contains(server)
+    }
 }
 
 /// The server that from now on is not heard of: it is taken out, or cannot be reached.

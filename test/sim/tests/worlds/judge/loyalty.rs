@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use sim::{AFTER_ALL, Entry};
 
-use super::{Step, assigned, done_to, policy};
+use super::{Away, Step, assigned, done_to, policy};
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Loyalty {
-    /// Servers that cannot be reached.
-    away: BTreeSet<String>,
+    away: Away,
     /// Providers of which something was said that may make objects go: in their AcceptAPI, by the platform, or with the kind of
     /// either.
     parted: BTreeSet<String>,
@@ -26,11 +25,7 @@ impl Loyalty {
     /// What is told beside changes.
     pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
         self.strays |= what.starts_with(AFTER_ALL);
-        if what == "can be reached" {
-            self.away.remove(&*entry.server);
-        } else if what.starts_with("cannot be reached") {
-            self.away.insert(entry.server.clone());
-        }
+        self.away.hear(&entry.server, what);
         let says = policy(what);
         self.shares |= says.is_some_and(|(_, says)| says == "Rebalancing");
         let parts = says
@@ -50,7 +45,7 @@ impl Loyalty {
         let leaves = is != was && is != went || goes != went && !goes.is_empty() && goes != was;
         let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
         let excused = self.strays || self.shares || self.parted.contains(&was) || self.forged.contains(uid);
-        if leaves && !is.is_empty() && self.away.contains(&was) && !excused {
+        if leaves && !is.is_empty() && self.away.has(&was) && !excused {
             return Err(format!("nobody can see what {was} has, and nobody has said that it is to go"));
         }
         Ok(())

@@ -7,7 +7,7 @@ use broker_api::keys;
 use serde_json::{Value, json};
 use sim::AFTER_ALL;
 
-use super::{Seen, Step, annotation, assigned, done_to, is_foreign, is_leaving};
+use super::{Away, Seen, Step, annotation, assigned, done_to, is_foreign, is_leaving};
 use crate::stage::{CERTIFICATE, HUB};
 
 /// Server, resource, namespace and name.
@@ -26,8 +26,8 @@ pub(super) struct Releases {
     let_go: BTreeSet<String>,
     /// Providers that were taken out of the configuration: what they hold may never be heard of again.
     left: BTreeSet<String>,
-    /// Servers that cannot be reached. What a provider holds that was given up for that goes when it is back.
-    away: BTreeSet<String>,
+    /// What a provider holds that was given up for being away goes when it is back.
+    away: Away,
     /// What comes next was written long ago.
     strays: bool,
 }
@@ -49,11 +49,7 @@ impl Releases {
     pub(super) fn hear(&mut self, server: &str, what: &str) {
         self.strays |= what.starts_with(AFTER_ALL);
         self.left.extend(done_to("Leave", what).map(str::to_owned));
-        if what == "can be reached" {
-            self.away.remove(server);
-        } else if what.starts_with("cannot be reached") {
-            self.away.insert(server.to_owned());
-        }
+        self.away.hear(server, what);
     }
 
     /// What the broker does.
@@ -80,7 +76,7 @@ impl Releases {
     }
 
     fn check_origin(&self, origin: &Value) -> Result<(), String> {
-        let given_up = |provider: &String| self.away.contains(provider) && !assigned(origin).contains(provider);
+        let given_up = |provider: &String| self.away.has(provider) && !assigned(origin).contains(provider);
         let known = |place: &Place| !self.left.contains(&place[0]) && !given_up(&place[0]);
         let left = self.copies.iter().find(|(place, of)| *of == uid(origin) && known(place));
         match left.filter(|_| annotation(origin, keys::FORCE_DELETE) != "true") {
