@@ -43,6 +43,7 @@ mod page;
 mod query;
 pub mod queue;
 pub mod random;
+pub mod search;
 mod served;
 pub mod server;
 pub mod shape;

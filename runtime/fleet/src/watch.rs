@@ -50,7 +50,7 @@ fn endless() -> CallError {
 const TURN_BYTES: usize = 256 << 10;
 const TURN_EVENTS: usize = 64;
 
-const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+pub(crate) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 #[derive(Deserialize)]

@@ -239,7 +239,7 @@ fn what_is_asked_for_is_what_a_walk_over_all_would_find() {
         let (from, to) = (providers[0].clone(), providers[1 + dice(2)].clone());
         let moving = Moving { from, to, epoch: 1, migration: None, phase: Phase::Copying, waits_for: String::new() };
         let decision = Decision {
-            steps: vec![Step::Confirm(Box::new(key.place())); dice(2)],
+            steps: vec![Step::Confirm(Box::new(key.place().into())); dice(2)],
             counted: provider.clone().map(at),
             provider,
             moving: (dice(3) == 0).then_some(moving),

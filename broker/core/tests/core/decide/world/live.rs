@@ -4,7 +4,7 @@ use broker_core::{
     decision::{Decision, Step},
     snapshot::{Confirmed, Live, OriginKey},
 };
-use runtime_effect::{interest::Interest, reach::Reach};
+use runtime_effect::{interest::Interest, question::Question, reach::Reach};
 use serde_json::Value;
 
 use super::World;
@@ -22,7 +22,7 @@ impl World {
                 deleting: metadata["deletionTimestamp"] != Value::Null,
             },
         };
-        Confirmed { object: object.clone(), live }
+        Confirmed { question: object.clone().into(), live }
     }
 
     /// Decides, with the answers to what it asks.
@@ -41,7 +41,10 @@ impl World {
 /// What is asked first.
 pub(crate) fn question(decision: &Decision) -> Option<Interest> {
     decision.steps.iter().find_map(|step| match step {
-        Step::Confirm(object) => Some((**object).clone()),
+        Step::Confirm(question) => match &**question {
+            Question::Object(object) => Some(object.clone()),
+            Question::Labelled(_) => None,
+        },
         _ => None,
     })
 }
