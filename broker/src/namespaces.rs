@@ -5,7 +5,7 @@ mod contents;
 mod removal;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -38,9 +38,11 @@ const FULL: [Duration; 4] =
 /// How long nothing is asked of a provider that does not allow it.
 const FORBIDDEN: Duration = Duration::from_mins(5);
 
-/// When all are looked at, since this process leads: what an earlier leader sent before it died may be done minutes later,
-/// as long as networks carry what nobody waits for any more.
-const SWEEPS: [Duration; 2] = [Duration::ZERO, Duration::from_mins(5)];
+/// What was sent may be done so long after, as long as networks carry what nobody waits for any more.
+const AFTER_ALL: Duration = Duration::from_mins(5);
+
+/// When all are looked at, since this process leads: for what an earlier leader sent before it died.
+const SWEEPS: [Duration; 2] = [Duration::ZERO, AFTER_ALL];
 
 /// So many namespaces are looked at at once.
 const ROUND: usize = 20;
@@ -72,17 +74,21 @@ struct Due {
     gone: usize,
     /// How often it was not empty since a copy has gone from it.
     full: usize,
+    /// It was sent, and may be made after all where it is not there.
+    sent: bool,
 }
 
 impl Due {
     fn new(at: Instant, full: usize) -> Self {
-        Self { at, gone: 0, full }
+        Self { at, gone: 0, full, sent: false }
     }
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     due: BTreeMap<Arc<str>, Due>,
+    /// Those that may be made after all, and when they are looked at for that, the next first.
+    late: VecDeque<(Instant, Arc<str>)>,
     /// Those that are looked at now.
     round: BTreeSet<Arc<str>>,
     /// When all that the broker made are looked at.
@@ -109,6 +115,7 @@ impl Waiting {
             let held = self.due.entry(Arc::clone(namespace)).or_insert(Due { at, ..due });
             held.at = held.at.max(at);
             held.full = due.full.min(held.full);
+            held.sent |= due.sent;
         }
     }
 
@@ -129,7 +136,7 @@ impl Waiting {
 
     /// One is being made.
     fn made(&mut self, namespace: &Arc<str>) {
-        self.add(namespace, Due::new(Instant::now() + GRACE[0], 0));
+        self.add(namespace, Due { sent: true, ..Due::new(Instant::now() + GRACE[0], 0) });
     }
 
     /// The last copy has gone from one.
@@ -155,6 +162,9 @@ impl Waiting {
     /// At most a round of those whose time has come.
     fn take(&mut self) -> BTreeMap<Arc<str>, Due> {
         let now = Instant::now();
+        while let Some((_, namespace)) = self.late.pop_front_if(|(at, _)| *at <= now) {
+            self.due.entry(namespace).or_insert(Due::new(now, 0));
+        }
         let due = self.due.iter().filter(|(_, due)| due.at <= now).take(ROUND);
         let due: BTreeMap<_, _> = due.map(|(namespace, due)| (Arc::clone(namespace), *due)).collect();
         for namespace in due.keys() {
@@ -166,7 +176,8 @@ impl Waiting {
 
     /// When there is something to do.
     fn next(&self) -> Option<Instant> {
-        self.due.values().map(|due| due.at).chain(self.sweeps.iter().copied()).min()
+        let late = self.late.front().map(|(at, _)| *at);
+        self.due.values().map(|due| due.at).chain(self.sweeps.iter().copied()).chain(late).min()
     }
 
     /// All are to be looked at.
@@ -187,7 +198,9 @@ impl Waiting {
         let now = Instant::now();
         for (namespace, due) in looked {
             if found.busy.contains(namespace) {
-                self.add(namespace, Due::new(now + BUSY, due.full));
+                self.add(namespace, Due { sent: due.sent, ..Due::new(now + BUSY, due.full) });
+            } else if found.removed.contains(namespace) || due.sent && found.absent.contains(namespace) {
+                self.late.push_back((now + AFTER_ALL, Arc::clone(namespace)));
             } else if let Some(wait) = FULL.get(due.full).filter(|_| found.full.contains(namespace)) {
                 self.add(namespace, Due::new(now + *wait, due.full + 1));
             }
@@ -199,7 +212,7 @@ impl Waiting {
         self.round.clear();
         let at = Instant::now() + BUSY;
         for (namespace, due) in looked {
-            self.add(namespace, Due::new(at, due.full));
+            self.add(namespace, Due { sent: due.sent, ..Due::new(at, due.full) });
         }
         if sweep {
             self.sweeps.push(at);
@@ -208,6 +221,7 @@ impl Waiting {
 
     fn forbid(&mut self) {
         self.due.clear();
+        self.late.clear();
         self.round.clear();
         self.quiet = Some(Instant::now() + FORBIDDEN);
     }
@@ -220,6 +234,10 @@ struct Found {
     busy: HashSet<Arc<str>>,
     /// There is something in them that is no copy.
     full: HashSet<Arc<str>>,
+    /// There is none of this name.
+    absent: HashSet<Arc<str>>,
+    /// They were empty, and go.
+    removed: HashSet<Arc<str>>,
 }
 
 /// A copy is being made. Dropping it ends that.
@@ -408,6 +426,50 @@ mod tests {
         assert!(!waiting.take_sweep() && waiting.next().is_some(), "later");
         waiting.sweeps = vec![now, now];
         assert!(waiting.take_sweep() && !waiting.take_sweep());
+    }
+
+    /// What was sent to make it may be on its way still.
+    #[tokio::test(start_paused = true)]
+    async fn one_that_may_be_made_after_all_is_looked_at_once_more() {
+        let mut waiting = Waiting::default();
+        let team: Arc<str> = "team".into();
+        let all = HashSet::from_iter([Arc::clone(&team)]);
+        let absent = Found { absent: all.clone(), ..Found::default() };
+        let busy = Found { busy: all.clone(), ..Found::default() };
+        waiting.made(&team);
+        for found in [&busy, &absent] {
+            tokio::time::advance(BUSY + GATHER).await;
+            let looked = waiting.take();
+            waiting.put_back(&looked, found);
+        }
+        assert_eq!(waiting.next(), Some(Instant::now() + AFTER_ALL));
+        waiting.empty(&team);
+        assert!(
+            waiting.due.remove(&team).unwrap().at <= Instant::now() + GRACE[0] + GATHER,
+            "it does not wait for that"
+        );
+        tokio::time::advance(AFTER_ALL).await;
+        let looked = waiting.take();
+        assert_eq!(looked.len(), 1);
+        waiting.put_back(&looked, &absent);
+        assert_eq!(waiting.next(), None, "it comes no more");
+
+        waiting.put_back(&looked, &Found { removed: all, ..Found::default() });
+        let late = Some(Instant::now() + AFTER_ALL);
+        assert_eq!(waiting.next(), late, "of two that were sent one may have come too late");
+
+        waiting.late.clear();
+        waiting.made(&team);
+        tokio::time::advance(GRACE[0] + GATHER).await;
+        let looked = waiting.take();
+        waiting.put_all_back(&looked, false);
+        assert!(waiting.due["team"].sent, "nobody could tell");
+        waiting.due.clear();
+        waiting.empty(&team);
+        tokio::time::advance(GRACE[0] + GATHER).await;
+        let looked = waiting.take();
+        waiting.put_back(&looked, &absent);
+        assert_eq!(waiting.next(), None, "somebody else has removed it");
     }
 
     #[tokio::test(start_paused = true)]

@@ -68,4 +68,10 @@ impl Observer for Broker {
             self.origins.enqueue_each(self.origins.records.moving_or_restless());
         }
     }
+
+    fn incomplete(&self, _cluster: &ClusterName, spec: &WatchSpec) {
+        if self.watches.cluster_secrets.iter().any(|secrets| *secrets.spec == *spec) {
+            self.clusters.departures.secrets_lost();
+        }
+    }
 }

@@ -8,6 +8,7 @@ use std::{
 };
 
 use broker_api::Role;
+use broker_core::naming::is_namespace;
 use broker_core::{migration::configuration::is_system, snapshot::Limits};
 use clap::{Parser, ValueEnum};
 use runtime_fleet::source::Given;
@@ -17,10 +18,7 @@ pub use runtime_process::{
     logs::LogFormat,
 };
 
-use crate::{
-    secrets_namespace::{SecretsNamespace, is_namespace},
-    watch_kind::KindFlag,
-};
+use crate::{secrets_namespace::SecretsNamespace, watch_kind::KindFlag};
 
 /// Stands for all namespaces.
 const ALL: &str = "*";

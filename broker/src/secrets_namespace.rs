@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, str::FromStr};
 
 use broker_api::Role;
+use broker_core::naming::is_namespace;
 
 use crate::conventions::CONVENTIONS;
 
@@ -30,19 +31,6 @@ impl FromStr for SecretsNamespace {
         is_namespace(namespace)?;
         Ok(Self { role, namespace: namespace.to_owned() })
     }
-}
-
-/// Whether a text can be the name of a namespace (RFC 1123).
-pub fn is_namespace(text: &str) -> Result<(), String> {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let within = text.bytes().all(|byte| plain(byte) || byte == b'-');
-    let ends = [text.bytes().next(), text.bytes().last()].into_iter().all(|byte| byte.is_some_and(plain));
-    if within && ends && text.len() <= 63 {
-        return Ok(());
-    }
-    Err(format!(
-        "{text:?} is no name of a namespace: use at most 63 of a-z, 0-9 and -, a letter or digit first and last"
-    ))
 }
 
 /// The namespaces, and what their Secrets may be. Of those without a role the last one counts, as of a flag that is given

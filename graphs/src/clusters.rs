@@ -40,7 +40,7 @@ pub struct Clusters {
     records: Records<ClusterName, Record>,
     /// Those of which the kubeconfig cannot be used, and that are engaged with no other.
     rejected: Mutex<BTreeMap<ClusterName, Provenance>>,
-    /// Of which watches the first list was taken in to its end: a bit each.
+    /// Of which watches all is taken in: a bit each.
     lists: AtomicUsize,
 }
 
@@ -78,9 +78,15 @@ impl Clusters {
         lock(&self.rejected).clone()
     }
 
-    /// The first list of this watch of Secrets was taken in to its end.
+    /// All that this watch of Secrets sees was taken in. What is written on them is known (again).
     pub fn listed(&self, watch: usize) {
         self.lists.fetch_or(1 << watch, Ordering::Release);
+        self.records.keys(|_| true).into_iter().for_each(|cluster| self.enqueue(cluster));
+    }
+
+    /// What this watch of Secrets sees is not known any more: there may be spokes that were never told of.
+    pub fn lost(&self, watch: usize) {
+        self.lists.fetch_and(!(1 << watch), Ordering::Release);
     }
 
     /// Whether all spokes that are configured have been told of.

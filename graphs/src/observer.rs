@@ -7,6 +7,7 @@ use runtime_fleet::{
     cluster::{Cause, ClusterState, Labels},
     kind::{KindState, SchemaNews},
     listener::Observer,
+    watch::WatchSpec,
 };
 
 use crate::{
@@ -44,6 +45,12 @@ impl Observer for Graphs {
         }
     }
 
+    fn incomplete(&self, _cluster: &ClusterName, spec: &WatchSpec) {
+        if let Some(watch) = self.fixed.secrets.iter().position(|secrets| **secrets == *spec) {
+            self.clusters.lost(watch);
+        }
+    }
+
     fn labels(&self, _cluster: &ClusterName, _labels: Option<&Labels>) {
         self.look_at_rollouts();
     }
@@ -69,9 +76,30 @@ impl Observer for Graphs {
 
 #[cfg(test)]
 mod tests {
+    use runtime_fleet::source::Provenance;
     use tokio::time::Instant;
 
     use super::*;
+
+    /// Another process may have added some.
+    #[tokio::test]
+    async fn which_spokes_there_are_is_known_while_all_secrets_are() {
+        let graphs = Graphs::alone();
+        graphs.clusters.listed(0);
+        assert!(!graphs.clusters.are_known());
+        graphs.clusters.listed(1);
+        assert!(graphs.clusters.are_known());
+        let hub = graphs.hub.clone();
+        graphs.incomplete(&hub, &graphs.fixed.rollouts);
+        assert!(graphs.clusters.are_known());
+        graphs.incomplete(&hub, &graphs.fixed.secrets[1]);
+        assert!(!graphs.clusters.are_known());
+        let (from, spoke) = (Provenance::File("paris".into()), ClusterName::spoke("paris"));
+        graphs.clusters.configured(&spoke, &from, "u".into());
+        let before = graphs.clusters.queue().stats().adds;
+        graphs.clusters.listed(1);
+        assert_eq!(graphs.clusters.queue().stats().adds - before, 1, "what is written on its Secret is known again");
+    }
 
     #[tokio::test]
     async fn when_a_spoke_leaves_each_rgd_is_looked_at_once() {

@@ -119,6 +119,12 @@ impl<'a> Pass<'a> {
             return self.state(State::Ignored);
         }
         let (Serving::Served(kind), Reach::Ready) = (&snapshot.consumer_kind, &snapshot.consumer) else {
+            if matches!(snapshot.consumer, Reach::Lost(_))
+                && self.annotated(origin).is_some_and(|held| held.moving_to.is_some())
+            {
+                // Nobody tells that it is gone for longer than a moment, from when on others move in its place.
+                self.decision.again_in(LOST_MILLIS);
+            }
             return self.state(State::Unknown);
         };
         if !kind.namespaced {

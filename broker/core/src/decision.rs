@@ -165,7 +165,7 @@ mod tests {
             namespace: "n".into(),
             name: "a".into(),
         };
-        let confirm = Step::Confirm(Box::new(place.into()));
+        let confirm = Step::Confirm(Box::new(place));
         assert!(!Decision { steps: vec![confirm], ..Decision::state(State::Gone) }.forgets());
         assert!(!Decision::state(State::Deleting).forgets());
     }

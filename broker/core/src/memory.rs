@@ -50,8 +50,6 @@ pub struct OriginMemory {
     pub held_since: Option<u64>,
     /// uid of the copy that we wrote last.
     pub copy_uid: Option<Box<str>>,
-    /// The provider at which we wrote a copy, or deleted one, last.
-    pub written_at: Option<ClusterName>,
     /// When the copy was created by us, in milliseconds since 1970.
     pub created_at: Option<u64>,
     /// The move that is under way.

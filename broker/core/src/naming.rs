@@ -32,6 +32,19 @@ pub fn copy_name(cluster: &ClusterName, name: &str, limit: NameLimit) -> String 
     cut(format!("{}-{name}", consumer_hash(cluster)), limit)
 }
 
+/// Whether a text can be the name of a namespace (RFC 1123).
+pub fn is_namespace(text: &str) -> Result<(), String> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let within = text.bytes().all(|byte| plain(byte) || byte == b'-');
+    let ends = [text.bytes().next(), text.bytes().last()].into_iter().all(|byte| byte.is_some_and(plain));
+    if within && ends && text.len() <= 63 {
+        return Ok(());
+    }
+    Err(format!(
+        "{text:?} is no name of a namespace: use at most 63 of a-z, 0-9 and -, a letter or digit first and last"
+    ))
+}
+
 /// A name over the limit is cut and ends with `-<8 hex>` of SHA-256 over the whole, so that two long names stay two.
 pub(crate) fn cut(whole: String, limit: NameLimit) -> String {
     let limit = limit as usize;

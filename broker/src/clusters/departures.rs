@@ -17,7 +17,7 @@ struct Inner {
     configured: HashSet<ClusterName>,
     /// When all files and directories had been read for the first time.
     files_read: Option<Instant>,
-    /// When all cluster Secrets had been read for the first time.
+    /// When all cluster Secrets had been read, since when they are known.
     secrets_read: Option<Instant>,
 }
 
@@ -55,6 +55,11 @@ impl Departures {
         self.lock().secrets_read.get_or_insert_with(Instant::now);
     }
 
+    /// What cluster Secrets there are is not known any more: there may be some that were never seen.
+    pub(crate) fn secrets_lost(&self) {
+        self.lock().secrets_read = None;
+    }
+
     /// Whether all that was configured at the start has been read.
     pub(crate) fn are_known(&self) -> bool {
         let inner = self.lock();
@@ -67,7 +72,7 @@ impl Departures {
         if inner.configured.contains(cluster) {
             return None;
         }
-        // It left before this process came: nobody knows when, so its time is counted from the start.
+        // It left before all was read: nobody knows when, so its time is counted from then.
         let all_read = inner.files_read?.max(inner.secrets_read?);
         Some(inner.left.get(cluster).copied().unwrap_or(all_read).elapsed())
     }
@@ -85,6 +90,23 @@ mod tests {
         assert_eq!(departures.absent(&cluster), None);
         departures.secrets_read();
         assert!(departures.absent(&cluster).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_was_never_seen_has_been_away_for_as_long_as_all_are_known() {
+        let departures = Departures::default();
+        let (cluster, other) = (ClusterName::provider("p"), ClusterName::provider("q"));
+        departures.files_read();
+        departures.secrets_read();
+        departures.configured(&other);
+        departures.left(&other);
+        let day = Duration::from_hours(24);
+        tokio::time::advance(day).await;
+        departures.secrets_lost();
+        assert_eq!((departures.absent(&cluster), departures.are_known()), (None, false), "another may have added it");
+        departures.secrets_read();
+        assert_eq!(departures.absent(&cluster), Some(Duration::ZERO));
+        assert_eq!(departures.absent(&other), Some(day));
     }
 
     #[test]

@@ -96,7 +96,7 @@ impl Machine for MigrationMachine {
         self.broker.migration_needs(&work.key)
     }
 
-    fn decide(&self, work: &MigrationWork, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
+    fn decide(&self, work: &MigrationWork, _occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
         let broker = &self.broker;
         let key = &work.key;
         let Some((known, mut about, memory)) = broker.migrations.get(key) else {
@@ -111,10 +111,9 @@ impl Machine for MigrationMachine {
                 broker.origins.enqueue_each(broker.migrations.set_about(&known, again));
             }
         }
-        let decided =
-            broker.migrate(&known, &about, &memory, occasion.confirmed.as_ref()).ok_or(Outcome::After(IDLE))?;
+        let decided = broker.migrate(&known, &about, &memory).ok_or(Outcome::After(IDLE))?;
         let watches = !decided.distrusts && broker.want_stages(key, &decided.watches);
-        let Decided { writes, asks, interests, notes, again, ended_stages, failed, .. } = decided;
+        let Decided { writes, interests, notes, again, ended_stages, failed, .. } = decided;
         let listens = broker.migrations.listen(key, &interests) || watches;
         broker.migrations.set_ends(key, Ends { stages: ended_stages, failed });
         if self.owns(work) {
@@ -122,8 +121,7 @@ impl Machine for MigrationMachine {
                 self.tell_once(key, note);
             }
         }
-        let asks = asks.map(|question| Step::Confirm(Box::new(question)));
-        let steps = writes.into_iter().map(Step::from).chain(asks).collect();
+        let steps = writes.into_iter().map(Step::from).collect();
         Ok(Plan { steps, interests, listens, again, ..Plan::default() })
     }
 

@@ -17,7 +17,7 @@ use broker_core::{
     movement::{MigrationView, Movement},
     snapshot::OriginKey,
 };
-use runtime_effect::{kind::Kind, note::Note, reach::Reach, seen::Seen, serving::Serving, step::Confirmed, view::View};
+use runtime_effect::{kind::Kind, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
 use runtime_engine::{bodies::Needs, clock::now, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
 
@@ -174,13 +174,7 @@ impl Broker {
     }
 
     /// Observes a Migration and decides. `None`: it, the compute cluster or the keys are not known.
-    pub(super) fn migrate(
-        &self,
-        known: &Known,
-        about: &MovedOrigin,
-        memory: &Memory,
-        confirmed: Option<&Confirmed>,
-    ) -> Option<Decided> {
+    pub(super) fn migrate(&self, known: &Known, about: &MovedOrigin, memory: &Memory) -> Option<Decided> {
         let ring = self.signing.ring.load_full().filter(|_| known.judged)?;
         let (hub, compute) = (self.hub()?, self.compute()?);
         let object = self.engine.look(&hub, &self.watches.migrations, &known.key);
@@ -217,7 +211,6 @@ impl Broker {
             evaluator: &self.evaluator,
             memory,
             ttl_millis: u64::try_from(self.options.migration_ttl.as_millis()).unwrap_or(u64::MAX),
-            confirmed,
         };
         // Expressions may be slow: others go on meanwhile.
         let mut decided = migrate(&observed);

@@ -103,7 +103,10 @@ impl Broker {
                 }
             }
             bucket.turn().await;
-            let Some(found) = writer.get(&kind, &ObjectKey::new("", Arc::clone(&namespace))).await? else { continue };
+            let Some(found) = writer.get(&kind, &ObjectKey::new("", Arc::clone(&namespace))).await? else {
+                looked.absent.insert(namespace);
+                continue;
+            };
             let made = found.marks().labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::MANAGER);
             if made && !found.deleting {
                 ours.insert(namespace, found);
@@ -135,7 +138,10 @@ impl Broker {
                 writer.delete_version(&kind, &key, &found.uid, found.resource_version).await.map(|_| true)
             };
             match self.engine.write_alone(cluster, remove).await {
-                Some(Ok(true)) => info!(cluster = %cluster.name(), %namespace, "empty namespace removed"),
+                Some(Ok(true)) => {
+                    info!(cluster = %cluster.name(), %namespace, "empty namespace removed");
+                    looked.removed.insert(namespace);
+                }
                 // Somebody has just edited it, perhaps to use it.
                 Some(Ok(false) | Err(CallError::Conflict(_))) => _ = looked.busy.insert(namespace),
                 Some(Err(error)) => return Err(error),

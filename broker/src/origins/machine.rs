@@ -222,12 +222,11 @@ impl Machine for OriginMachine {
     }
 
     fn wrote(&self, Work(key): &Work, write: &Write, object: Option<&Object>) {
-        if write.subject != Subject::Copy {
+        let (Subject::Copy, Some(object)) = (write.subject, object) else { return };
+        if matches!(write.op, Op::Delete { .. }) {
             return;
         }
         let latency = self.broker.origins.records.with(key, |record| {
-            record.memory.written_at = Some(write.cluster.clone());
-            let object = object.filter(|_| !matches!(write.op, Op::Delete { .. }))?;
             record.memory.copy_uid = Some(object.uid.clone());
             if !matches!(write.op, Op::Create(_)) {
                 return None;

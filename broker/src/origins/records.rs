@@ -259,7 +259,7 @@ impl Records {
 
     /// Origins of a kind that wait for room.
     pub fn waiting(&self, kind: &Kind) -> Vec<OriginKey> {
-        let waits = |state| matches!(state, State::Waiting | State::NotAccepted | State::Moving);
+        let waits = |state| matches!(state, State::Waiting | State::NotAccepted | State::Blocked | State::Moving);
         self.find(|index| index.in_states(Some(kind), waits).chain(index.restless(Some(kind))).cloned().collect())
     }
 

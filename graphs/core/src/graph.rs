@@ -102,6 +102,8 @@ pub struct Graph {
     pub conditions: Vec<AuthoredCondition>,
     /// How far rendering may go.
     pub bounds: Bounds,
+    /// Whether what is rendered may be another once an instance's status is written.
+    pub reads_version: bool,
     /// As what an instance is seen by expressions.
     pub(crate) instance_type: ValueType,
 }

@@ -338,7 +338,7 @@ impl Machine for DefinitionMachine {
         let itself_at = at(key, &graphs.fixed.definitions, &key.name);
         let is_there = |live: &Live| rgd.present().is_some_and(|rgd| live.is_of(&rgd.uid));
         let confirmed =
-            occasion.confirmed.as_ref().is_some_and(|said| said.question.is_about(&itself_at) && is_there(&said.live));
+            occasion.confirmed.as_ref().is_some_and(|said| said.object == itself_at && is_there(&said.live));
         let decision = self.decision(key, &rgd, &mut record, &spokes, confirmed).ok_or(Outcome::Done)?;
         let needs = self.kinds_at(key, &record);
         let busy = record.own.iter().chain(&record.revisions).any(|attempt| attempt.busy);
@@ -351,11 +351,11 @@ impl Machine for DefinitionMachine {
             let ask = match &occasion.confirmed {
                 None => Some(revision),
                 // The watch of one that is gone may be silent.
-                Some(Confirmed { question, live: Live::Absent }) if question.is_about(&revision) => Some(itself_at),
+                Some(Confirmed { object, live: Live::Absent }) if *object == revision => Some(itself_at),
                 // What is there, or gone, the watch will tell.
                 Some(_) => None,
             };
-            steps.extend(ask.map(|object| Step::Confirm(Box::new(object.into()))));
+            steps.extend(ask.map(|object| Step::Confirm(Box::new(object))));
         }
         let is_news = |note: &Note| self.is_news(key, &mut record.told, note);
         let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();

@@ -371,7 +371,9 @@ impl Machine for InstanceMachine {
             self.forget(key);
         }
         let steps = instance::Decision::steps(decision.writes);
-        Ok(Plan { steps, listens, again: decision.again, complete: decision.complete, ..Plan::default() })
+        // With the answer to the write of its status it has another version.
+        let complete = decision.complete && !served.is_some_and(|served| served.compiled.graph.reads_version);
+        Ok(Plan { steps, listens, again: decision.again, complete, ..Plan::default() })
     }
 
     fn remember<T>(&self, key: &InstanceKey, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {

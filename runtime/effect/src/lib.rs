@@ -11,7 +11,6 @@ pub mod merge;
 pub mod note;
 pub mod now;
 pub mod object_key;
-pub mod question;
 pub mod reach;
 pub mod report;
 pub mod seen;

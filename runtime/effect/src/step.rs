@@ -1,6 +1,6 @@
 //! `Step`: something to do.
 
-use crate::{question::Question, write::Write};
+use crate::{interest::Interest, write::Write};
 
 /// Something to do. `S` says what a write may be about.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,9 +10,9 @@ pub enum Step<S> {
     /// Write these, at one API server, in any order: none waits for another, and one that fails keeps no other from going out.
     /// After several that do, the API server is left alone.
     Together(Vec<Write<S>>),
-    /// Ask an API server before anything is given up on the word of a cache, then decide again with the answer: see
-    /// [`Confirmed`].
-    Confirm(Box<Question>),
+    /// Read an object from its API server before anything is given up on the word of a cache, then decide again with the
+    /// answer: see [`Confirmed`].
+    Confirm(Box<Interest>),
 }
 
 impl<S> From<Write<S>> for Step<S> {
@@ -35,18 +35,18 @@ impl<S> Step<S> {
 /// What a live read said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confirmed {
-    /// What was asked.
-    pub question: Question,
+    /// Of which object.
+    pub object: Interest,
     /// What it said.
     pub live: Live,
 }
 
-/// What an API server said when it was asked about an object, or about several.
+/// What an API server said of an object when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Live {
     /// There is none.
     Absent,
-    /// There is one, or one of several is there.
+    /// There is one.
     Present {
         /// Its uid.
         uid: Box<str>,

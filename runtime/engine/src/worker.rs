@@ -10,19 +10,15 @@ use std::{
 use broker_api::ClusterName;
 use futures::{FutureExt as _, StreamExt as _, stream::FuturesUnordered};
 use runtime_effect::{
-    kind::Kind,
-    question::{Labelled, Question},
+    interest::Interest,
     step::{Confirmed, Live, Step},
     write::Write,
 };
 use runtime_fleet::{
-    call::Caller,
     crash::spawn,
     error::CallError,
-    kind::KindInfo,
     object::ObjectKey,
     queue::{Outcome, Start, Turn},
-    search::{Search, search},
     slots::Slot,
     write::Writer,
 };
@@ -334,12 +330,12 @@ async fn carry_out<M: Machine>(
     while let Some(step) = steps.get(done) {
         let went = match step {
             Step::Write(_) | Step::Together(_) => write_all(machine, key, step.writes(), slot).await,
-            Step::Confirm(question) => {
-                let live = ask(machine, question).await.unwrap_or_else(|error| {
-                    debug!(%key, ?question, %error, "cannot confirm");
+            Step::Confirm(object) => {
+                let live = ask(machine, object).await.unwrap_or_else(|error| {
+                    debug!(%key, ?object, %error, "cannot confirm");
                     Live::Unknown
                 });
-                Went::Confirmed(Confirmed { question: (**question).clone(), live })
+                Went::Confirmed(Confirmed { object: (**object).clone(), live })
             }
         };
         if !matches!(went, Went::Through) {
@@ -446,47 +442,19 @@ fn take_slot<M: Machine>(machine: &M, write: &Write<M::Subject>, slot: &mut Opti
     if slot.is_some() { Ok(()) } else { Err(Outcome::Park(Arc::clone(traffic.slots()))) }
 }
 
-/// Asks an API server. `Err`: nobody can tell.
-async fn ask<M: Machine>(machine: &M, question: &Question) -> Result<Live, CallError> {
-    match question {
-        Question::Object(object) => {
-            let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
-            ask_at(machine, &object.cluster, &object.kind, async |caller, kind| {
-                let found = Writer::new(caller).get(kind, &key).await?;
-                Ok(found.map_or(Live::Absent, |object| Live::Present { uid: object.uid, deleting: object.deleting }))
-            })
-            .await
-        }
-        Question::Labelled(Labelled { cluster, label: (key, value), prefix, places }) => {
-            for (kind, namespace) in places {
-                let wanted = Search { namespace, label: (key, value), prefix };
-                let found = ask_at(machine, cluster, kind, async |caller, kind| search(caller, kind, wanted).await);
-                match found.await? {
-                    Live::Absent => {}
-                    found => return Ok(found),
-                }
-            }
-            Ok(Live::Absent)
-        }
-    }
-}
-
-/// Asks about objects of one kind.
-async fn ask_at<M: Machine>(
-    machine: &M,
-    cluster: &ClusterName,
-    kind: &Kind,
-    read: impl AsyncFnOnce(&Caller, &KindInfo) -> Result<Live, CallError>,
-) -> Result<Live, CallError> {
-    let missing = || CallError::Unreachable(format!("{cluster} is not ready"));
-    let Reachable { cluster, caller, kind } = machine.engine().reachable(cluster, kind).ok_or_else(missing)?;
-    let live = read(&caller, &kind).await;
-    if live.as_ref().is_err_and(CallError::suspects_cluster)
+/// Asks an API server about an object. `Err`: nobody can tell.
+async fn ask<M: Machine>(machine: &M, object: &Interest) -> Result<Live, CallError> {
+    let missing = || CallError::Unreachable(format!("{} is not ready", object.cluster));
+    let Reachable { cluster, caller, kind } =
+        machine.engine().reachable(&object.cluster, &object.kind).ok_or_else(missing)?;
+    let key = ObjectKey::new(object.namespace.as_str(), object.name.as_str());
+    let found = Writer::new(&caller).get(&kind, &key).await;
+    if found.as_ref().is_err_and(CallError::suspects_cluster)
         && let Some(connection) = cluster.connection()
     {
         cluster.server().suspect(&connection);
     }
-    live
+    Ok(found?.map_or(Live::Absent, |object| Live::Present { uid: object.uid, deleting: object.deleting }))
 }
 
 #[cfg(test)]

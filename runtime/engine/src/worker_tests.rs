@@ -9,7 +9,7 @@ use std::{
 };
 
 use runtime_effect::{
-    interest::Interest,
+    kind::Kind,
     memory::{Memory, Sole},
     write::Op,
 };
@@ -280,11 +280,11 @@ async fn a_question_without_an_answer_is_asked_again_after_a_wait() {
         let mut hand = Hand::new(machine.queue.next().await.unwrap());
         let Write { cluster, kind, namespace, name, .. } = write(0);
         let object = Interest { cluster, kind, namespace, name };
-        let plan = Plan { steps: vec![Step::Confirm(Box::new(object.clone().into()))], ..Plan::default() };
+        let plan = Plan { steps: vec![Step::Confirm(Box::new(object.clone()))], ..Plan::default() };
         let drawn = Drawn { plan, began: Instant::now(), bodies: 0 };
         let outcome = work(&machine, &mut hand, Some(drawn), &Kept::default()).await;
         assert_eq!(outcome, Outcome::Failed);
-        assert_eq!(*lock(&machine.confirmed), Some(Confirmed { question: object.into(), live: Live::Unknown }));
+        assert_eq!(*lock(&machine.confirmed), Some(Confirmed { object, live: Live::Unknown }));
         assert_eq!(
             machine.decided.load(Ordering::Relaxed),
             if listens { 2 } else { 1 },

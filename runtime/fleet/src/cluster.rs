@@ -211,6 +211,13 @@ impl Served for Cluster {
         }
     }
 
+    fn doubt(&self) {
+        for index in self.indexes() {
+            index.doubt();
+            self.incomplete(&index);
+        }
+    }
+
     fn tell_kind(&self, gvk: &GroupVersionKind, state: &KindState, schema: SchemaNews<'_>) {
         let indexes = self.indexes_of(gvk);
         // Another cluster's, or its watch has just ended.

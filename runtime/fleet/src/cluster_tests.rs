@@ -167,6 +167,20 @@ async fn of_an_api_server_that_has_gone_back_in_time_nothing_is_known_until_it_i
 }
 
 #[tokio::test]
+async fn what_may_be_old_is_not_known_until_it_is_listed_again() {
+    let (cluster, told) = (cluster(), Arc::new(Told::default()));
+    let spec = Arc::new(WatchSpec::all(job()).labelled("a"));
+    cluster.listen(&spec, 1, &(Arc::clone(&told) as Arc<dyn Listener>));
+    let index = cluster.index(&spec).unwrap();
+    for times in 1..=2 {
+        index.replace(vec![(ObjectKey::new("n", "a"), object())], 1);
+        cluster.server.list_anew();
+        assert_eq!((index.is_complete(), told.lost.load(Ordering::Relaxed)), (false, times));
+        assert_eq!(index.get(&ObjectKey::new("n", "a")), Lookup::Unknown);
+    }
+}
+
+#[tokio::test]
 async fn several_share_a_watch_and_each_hears_of_all_that_is_there() {
     let (cluster, one, other) = (cluster(), Arc::new(Told::default()), Arc::new(Told::default()));
     let spec = Arc::new(WatchSpec::all(job()));

@@ -169,6 +169,11 @@ impl Fleet {
         look(&mut from.take_while(|(name, _)| name.role() == role).map(|(_, cluster)| cluster))
     }
 
+    /// What watches have shown of any cluster may be old: it counts for nothing until it is listed again.
+    pub fn list_anew(&self) {
+        self.clusters().iter().for_each(|cluster| cluster.server().list_anew());
+    }
+
     /// Lets go of all clusters where they stand, and tells nobody: for simulators, which outlive the process whose fleet it is,
     /// and have ended its tasks.
     pub fn abandon(&self) {

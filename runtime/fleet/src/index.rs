@@ -19,7 +19,7 @@ use broker_api::ClusterName;
 use tokio::time::Instant;
 
 pub use self::state::Source;
-use self::state::State;
+use self::state::{Doubt, State};
 use crate::{
     budget::Share,
     census::{Census, Seat},
@@ -37,8 +37,8 @@ pub enum Lookup {
     Found(Arc<Object>),
     /// There is none.
     Absent,
-    /// The index cannot tell: its first list is not done, its kind is not served, or its API server has gone back in time and
-    /// is not listed again yet.
+    /// The index cannot tell: its first list is not done, its kind is not served, or its API server has gone back in time, or
+    /// what is held is doubted, and it is not listed again yet.
     Unknown,
 }
 
@@ -196,7 +196,7 @@ impl Index {
         let state = self.read();
         match state.objects.get(key) {
             // That of before need not be there, and other indexes may know already that what belongs to it is not.
-            _ if state.restored => Lookup::Unknown,
+            _ if state.doubt != Doubt::None => Lookup::Unknown,
             Some(object) => Lookup::Found(Arc::clone(object)),
             None if state.complete => Lookup::Absent,
             None => Lookup::Unknown,
@@ -279,7 +279,17 @@ impl Index {
     /// until it is listed again.
     pub(crate) fn mark_restored(&self) {
         let mut state = self.write();
-        (state.complete, state.restored) = (false, true);
+        (state.complete, state.doubt) = (false, Doubt::Restored);
+    }
+
+    /// What is held may be old: it counts for nothing until it is listed again.
+    pub(crate) fn doubt(&self) {
+        let mut state = self.write();
+        state.complete = false;
+        if state.doubt == Doubt::None {
+            state.doubt = Doubt::Old;
+        }
+        self.losses.fetch_add(1, Ordering::Release);
     }
 
     /// An object that was listed: what is held of it, where that is the same, so that it is in memory once.
@@ -416,8 +426,9 @@ impl Index {
             let mut state = self.write();
             state.learned = Some(Vec::new());
             // Versions only run backwards where etcd was restored from a backup: then the list alone is true.
-            let restored = state.restored || resource_version < state.progress;
-            (state.objects.clone(), !state.sorted.is_empty(), restored, state.restored, state.redefined)
+            let restored = state.doubt == Doubt::Restored || resource_version < state.progress;
+            let unknown = state.doubt != Doubt::None;
+            (state.objects.clone(), !state.sorted.is_empty(), restored, unknown, state.redefined)
         };
         let edition_since = self.edition_since();
         let mut new = State { complete: true, progress: resource_version, edition_since, ..State::default() };
@@ -452,7 +463,10 @@ impl Index {
                 continue;
             }
             if !restored && old.resource_version > resource_version {
-                new.insert(key.clone(), Arc::clone(old));
+                let key = new.insert(key.clone(), Arc::clone(old));
+                if unknown {
+                    changes.push(Change { key, old: Some(Arc::clone(old)), new: Some(Arc::clone(old)) });
+                }
             } else {
                 changes.push(Change { key: key.clone(), old: Some(Arc::clone(old)), new: None });
             }

@@ -119,6 +119,26 @@ fn a_restored_etcd_counts_although_versions_run_backwards() {
     assert_eq!(index.get(&key("a")).found().unwrap().resource_version, 7);
 }
 
+/// Another process may have written since, and an answer to our own write be newer than the list.
+#[test]
+fn what_is_doubted_counts_for_nothing_until_it_is_listed_again() {
+    let index = index();
+    index.replace(vec![(key("a"), object(5)), (key("gone"), object(4))], 6);
+    index.upsert(key("b"), object(9), Source::Response);
+    index.doubt();
+    for name in ["a", "b", "gone", "none"] {
+        assert_eq!(index.get(&key(name)), Lookup::Unknown, "{name}");
+    }
+    index.upsert(key("b"), object(10), Source::Response);
+    assert_eq!(index.get(&key("b")), Lookup::Unknown, "others may have made something else of it since");
+    let mut told: Vec<_> = index.replace(vec![(key("a"), object(5))], 8).into_iter().map(|change| change.key).collect();
+    told.sort();
+    assert_eq!(told, [key("a"), key("b"), key("gone")], "all was unknown");
+    let version = |name: &str| index.get(&key(name)).found().map(|object| object.resource_version);
+    assert_eq!((version("a"), version("b"), index.get(&key("gone"))), (Some(5), Some(10), Lookup::Absent));
+    assert!(index.replace(vec![(key("a"), object(5))], 8).is_empty(), "it is known now");
+}
+
 #[test]
 fn an_older_answer_never_replaces_a_newer_one() {
     let index = index();

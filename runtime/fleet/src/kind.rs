@@ -4,7 +4,7 @@ use kube::core::GroupVersionKind;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::object::ObjectKey;
+use crate::{object::ObjectKey, query::segment};
 
 /// Whether a group may be one of Kubernetes' own: such kinds need no CRD, though some of these groups have CRDs, too.
 pub fn may_be_built_in(group: &str) -> bool {
@@ -38,7 +38,7 @@ impl KindInfo {
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
         let root = group_version_path(&self.gvk.group, &self.gvk.version);
         match namespace {
-            Some(namespace) if self.namespaced => format!("{root}/namespaces/{namespace}/{}", self.plural),
+            Some(namespace) if self.namespaced => format!("{root}/namespaces/{}/{}", segment(namespace), self.plural),
             _ => format!("{root}/{}", self.plural),
         }
     }
@@ -46,7 +46,7 @@ impl KindInfo {
     /// Path of one object.
     pub fn object_path(&self, key: &ObjectKey) -> String {
         let namespace = (!key.namespace.is_empty()).then_some(&*key.namespace);
-        format!("{}/{}", self.collection_path(namespace), key.name)
+        format!("{}/{}", self.collection_path(namespace), segment(&key.name))
     }
 }
 

@@ -43,7 +43,6 @@ mod page;
 mod query;
 pub mod queue;
 pub mod random;
-pub mod search;
 mod served;
 pub mod server;
 pub mod shape;

@@ -83,6 +83,9 @@ pub trait Observer: Send + Sync + 'static {
     /// This watch has seen all that is there, for the first time or again. Those that listen to it have heard of that: what was
     /// not known because they were being told is known now.
     fn completed(&self, _cluster: &ClusterName, _spec: &WatchSpec) {}
+
+    /// What this watch has seen is not known any more, until it is completed: see [`Listener::incomplete`].
+    fn incomplete(&self, _cluster: &ClusterName, _spec: &WatchSpec) {}
 }
 
 /// Which clusters are meant.

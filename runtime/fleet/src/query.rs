@@ -1,4 +1,6 @@
-//! Queries of paths, escaped.
+//! Parts of paths and queries, escaped: none can be read as more than one part.
+
+use std::{borrow::Cow, fmt::Write as _};
 
 /// Adds `name=value` to a path's query unless the value is empty. Everything but unreserved characters is escaped (RFC 3986).
 pub(crate) fn push_query(path: &mut String, name: &str, value: &str) {
@@ -8,21 +10,44 @@ pub(crate) fn push_query(path: &mut String, name: &str, value: &str) {
     path.push('&');
     path.push_str(name);
     path.push('=');
-    for byte in value.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => path.push(byte as char),
-            other => {
-                use std::fmt::Write as _;
-                // Writing to a String cannot fail.
-                let _ = write!(path, "%{other:02X}");
-            }
+    escape(path, value, is_unreserved);
+}
+
+/// A name as one segment of a path. Those that API servers take stay as they are, `system:node` too.
+pub(crate) fn segment(name: &str) -> Cow<'_, str> {
+    let stays = |byte| is_unreserved(byte) || byte == b':';
+    if name.bytes().all(stays) {
+        return name.into();
+    }
+    let mut escaped = String::new();
+    escape(&mut escaped, name, stays);
+    escaped.into()
+}
+
+fn escape(text: &mut String, part: &str, stays: impl Fn(u8) -> bool) {
+    for byte in part.bytes() {
+        if stays(byte) {
+            text.push(byte as char);
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "%{byte:02X}");
         }
     }
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_one_segment() {
+        assert!(matches!(segment("system:a.b-c"), Cow::Borrowed("system:a.b-c")));
+        assert_eq!(segment("a/secrets?watch=true#"), "a%2Fsecrets%3Fwatch%3Dtrue%23");
+    }
 
     #[test]
     fn queries_are_escaped() {

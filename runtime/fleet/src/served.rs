@@ -22,6 +22,9 @@ pub(crate) trait Served: Audience {
     /// The API server has gone back in time: nobody can say what there is of anything until it is listed again.
     fn lose_sight(&self);
 
+    /// What was seen may be old: it counts for nothing until it is listed again.
+    fn doubt(&self);
+
     /// Something is new of a kind.
     fn tell_kind(&self, gvk: &GroupVersionKind, state: &KindState, schema: SchemaNews<'_>);
 }

@@ -76,14 +76,14 @@ struct Link {
     connection: Option<Arc<Connection>>,
     /// How often requests have begun to go through.
     returns: u64,
-    /// After which return everything was last begun anew because it had gone back in time.
-    restored: u64,
+    /// How often everything was to be listed anew.
+    anew: u64,
 }
 
 impl Link {
     /// What is seen on the connection now has nothing to do with what was seen in other times.
     fn times(&self) -> (Option<u64>, u64) {
-        (self.connection.as_ref().map(|held| held.generation), self.restored)
+        (self.connection.as_ref().map(|held| held.generation), self.anew)
     }
 }
 
@@ -120,12 +120,7 @@ impl Server {
             name,
             conventions,
             credentials: watch::Sender::new(kubeconfig),
-            link: watch::Sender::new(Link {
-                state: ClusterState::Connecting,
-                connection: None,
-                returns: 0,
-                restored: 0,
-            }),
+            link: watch::Sender::new(Link { state: ClusterState::Connecting, connection: None, returns: 0, anew: 0 }),
             restored: AtomicU64::new(0),
             traffic: ArcSwap::new(traffic),
             intake: Intake::default(),
@@ -289,20 +284,29 @@ impl Server {
         }
         self.kinds.crds.mark_restored();
         self.clusters().iter().for_each(|cluster| cluster.lose_sight());
-        // After that: a watch that begins anew is to find that it has to list.
-        self.link.send_modify(|link| link.restored = returns);
+        self.begin_anew();
     }
 
-    /// Waits until another connection has taken this one's place, or the server has gone back in time, so that all has to be
-    /// listed again: true.
+    /// Whatever was seen before may be old, and counts for nothing until it is listed again.
+    pub(crate) fn list_anew(&self) {
+        self.clusters().iter().for_each(|cluster| cluster.doubt());
+        self.begin_anew();
+    }
+
+    /// After what is held says so: a watch that begins anew is to find that it has to list.
+    fn begin_anew(&self) {
+        self.link.send_modify(|link| link.anew += 1);
+    }
+
+    /// Waits until another connection has taken this one's place, or all has to be listed again: true.
     pub(crate) fn replaced(&self, connection: &Connection) -> impl Future<Output = bool> + use<> {
         let mut link = self.link.subscribe();
-        let times = (Some(connection.generation), link.borrow().restored);
+        let times = (Some(connection.generation), link.borrow().anew);
         async move {
             let newer = |link: &Link| link.connection.is_some() && link.times() != times;
-            let restored = link.wait_for(newer).await.map(|link| link.restored);
-            match restored {
-                Ok(restored) => restored != times.1,
+            let anew = link.wait_for(newer).await.map(|link| link.anew);
+            match anew {
+                Ok(anew) => anew != times.1,
                 Err(_) => std::future::pending().await,
             }
         }

@@ -50,7 +50,7 @@ fn endless() -> CallError {
 const TURN_BYTES: usize = 256 << 10;
 const TURN_EVENTS: usize = 64;
 
-pub(crate) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 
 #[derive(Deserialize)]
@@ -81,9 +81,9 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
                 watch.version = None;
                 continue;
             }
-            restored = &mut replaced => {
+            anew = &mut replaced => {
                 // Its list may have been put in while others were still told that all is unknown.
-                if restored {
+                if anew {
                     watch.version = None;
                     watch.lose_sight();
                 }
@@ -114,6 +114,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
                 // By then it may be known that it says nothing.
                 if lost.now_or_never().is_some() || replaced.now_or_never() == Some(true) {
                     watch.version = None;
+                    watch.index.doubt();
                     watch.lose_sight();
                 }
                 continue;

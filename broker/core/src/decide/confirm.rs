@@ -15,13 +15,13 @@ impl<'a> Pass<'a> {
     /// What a live read has just said of an object, if that was read.
     pub(super) fn live(&self, object: &Interest) -> Option<&'a Live> {
         let confirmed = self.snapshot.confirmed.as_ref()?;
-        confirmed.question.is_about(object).then_some(&confirmed.live)
+        (confirmed.object == *object).then_some(&confirmed.live)
     }
 
     /// The same; asks for it, and comes again with the answer, where it was not read.
     pub(super) fn confirm(&mut self, object: Interest) -> Option<&'a Live> {
         let live = self.live(&object);
-        let step = Step::Confirm(Box::new(object.into()));
+        let step = Step::Confirm(Box::new(object));
         if live.is_none() && !self.decision.steps.contains(&step) {
             self.decision.steps.push(step);
         }

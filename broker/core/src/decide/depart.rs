@@ -7,7 +7,7 @@ use broker_api::{ClusterName, MigrationState, condition};
 use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
 
 use super::{
-    Pass, SOON_MILLIS,
+    LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS,
     claim::Assigned,
     place::{Choice, Judged},
 };
@@ -162,7 +162,14 @@ impl<'a> Pass<'a> {
         all.iter().find(asks)?;
         // Whoever asks may come to be able to take it.
         self.decision.restless = true;
-        let Choice::Best(best) = self.choose(origin, &[&own.id.provider]) else { return None };
+        let best = match self.choose(origin, &[&own.id.provider]) {
+            Choice::Best(best) => best,
+            Choice::Later(wait) => {
+                self.decision.again_in(wait);
+                return None;
+            }
+            Choice::None { .. } => return None,
+        };
         let first = placement::rank(&origin.uid, &[best, own]).first().is_some_and(|first| first.id == best.id);
         if !best.rebalance || !(first || own.cordoned) {
             return None;
@@ -272,9 +279,13 @@ impl<'a> Pass<'a> {
         for acceptance in snapshot.acceptances.iter().filter(|acceptance| acceptance.id.provider == migration.to) {
             match self.judge(origin, acceptance) {
                 Judged::Candidate => return Ok(()),
-                Judged::Later => return Err(Request::Waits(format!("for provider {}", migration.to.name()))),
+                Judged::Later => {
+                    self.decision.again_in(LOST_MILLIS);
+                    return Err(Request::Waits(format!("for provider {}", migration.to.name())));
+                }
                 Judged::Refused(refusals) => why.extend(refusals.iter().map(ToString::to_string)),
                 Judged::Silent(text) => {
+                    self.decision.again_in(SILENT_MILLIS);
                     return Err(Request::Waits(format!("for {}, which cannot say: {text}", acceptance.id)));
                 }
                 Judged::Unfit(text) => why.push(format!("{}: {text}", acceptance.id)),

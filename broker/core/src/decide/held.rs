@@ -54,7 +54,7 @@ impl<'a> Pass<'a> {
                 }
             }
             let place = snapshot.key.place();
-            if snapshot.confirmed.as_ref().is_some_and(|said| !said.question.is_about(&place)) {
+            if snapshot.confirmed.as_ref().is_some_and(|said| said.object != place) {
                 // First comes what follows from the answer to another question.
                 continue;
             }

@@ -5,13 +5,7 @@ use runtime_effect::{note::Note, reach::Reach, seen::Seen, view::View};
 use serde_json::json;
 
 use super::{LOST_MILLIS, Pass, claim::unknown_copy, held::held_by};
-use crate::{
-    copy,
-    decision::State,
-    related,
-    snapshot::{Holder, Live},
-    status::Own,
-};
+use crate::{copy, decision::State, related, snapshot::Holder, status::Own};
 
 impl<'a> Pass<'a> {
     pub(super) fn leave(&mut self, origin: &'a View) {
@@ -24,6 +18,10 @@ impl<'a> Pass<'a> {
             .flatten()
             .collect();
         self.decision.provider = assigned.first().cloned();
+        for provider in assigned.iter().filter(|provider| self.snapshot.holder(provider.name()).is_none()) {
+            // Nobody tells that one has been away for long enough.
+            self.await_departure(provider);
+        }
         let name = copy::name(self.snapshot.key);
         let mut remaining = false;
         let mut held: Vec<String> = Vec::new();
@@ -67,19 +65,6 @@ impl<'a> Pass<'a> {
                 return;
             }
         }
-        // Where it moves to, if it does: that is where a copy may have been made of late.
-        if let Some(provider) = assigned.last() {
-            match self.seen_gone(origin, provider) {
-                Some(true) => {}
-                Some(false) => {
-                    let why = format!("provider {} has not said that the copy is gone", provider.name());
-                    if !self.outlasts() || !self.released(origin, &why, &assigned) {
-                        return;
-                    }
-                }
-                None => return,
-            }
-        }
         for (kind, held) in self.snapshot.related.owned(&origin.uid) {
             if !held.deleting && related::belongs(&origin.uid, &held) {
                 self.delete_related(&kind, &held);
@@ -87,19 +72,6 @@ impl<'a> Pass<'a> {
         }
         let finalizers: Vec<&str> = origin.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
         self.patch_origin(origin, json!({"metadata": {"finalizers": finalizers}}), None);
-    }
-
-    /// Whether a provider that the origin is assigned to holds no copy. That none was seen may be old where we were not the last
-    /// to write it or to delete it, which another leader may have done a moment ago: its API server is asked then; `None`: it is
-    /// being asked.
-    fn seen_gone(&mut self, origin: &View, provider: &ClusterName) -> Option<bool> {
-        let holder = self.snapshot.holder(provider.name());
-        let is_absent = holder.is_some_and(|holder| holder.reach == Reach::Ready && holder.copy == Seen::Absent);
-        let is_ours = self.snapshot.memory.written_at.as_ref() == Some(provider);
-        if !is_absent || is_ours || origin.annotated_true(keys::FORCE_DELETE) {
-            return Some(true);
-        }
-        self.confirm(self.copy_at(provider)).map(|live| matches!(live, Live::Absent))
     }
 
     /// Whether a person has released the origin although providers hold its copies, which go once those let go of them.

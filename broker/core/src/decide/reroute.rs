@@ -206,7 +206,11 @@ impl<'a> Pass<'a> {
         let choice = if rebalances { None } else { Some(self.choose(origin, &[&assigned.provider, to])) };
         let best = match choice {
             Some(Choice::Best(best)) => Some(best),
-            Some(_) => return false,
+            Some(Choice::Later(wait)) => {
+                self.decision.again_in(wait);
+                return false;
+            }
+            Some(Choice::None { .. }) => return false,
             None => None,
         };
         match (self.sight(transfer), best) {

@@ -3,7 +3,7 @@
 use broker_api::ClusterName;
 use runtime_effect::{reach::Reach, seen::Seen, serving::Serving, view::View};
 
-use super::{LOST_MILLIS, Pass, claim::Assigned, serve::Site};
+use super::{LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned, serve::Site};
 use crate::{acceptance::Acceptance, movement::MigrationView};
 
 /// How it stands with the provider that takes over.
@@ -63,7 +63,13 @@ impl<'a> Pass<'a> {
             Seen::Absent | Seen::Present(_) => {}
         }
         match self.accepted_by(origin, holder) {
-            None => Target::Waits(format!("the AcceptAPIs of provider {name}")),
+            None => {
+                if holder.acceptances_known {
+                    // An expression cannot say in this moment.
+                    self.decision.again_in(SILENT_MILLIS);
+                }
+                Target::Waits(format!("the AcceptAPIs of provider {name}"))
+            }
             Some(Ok(acceptance)) => Target::Fits(site, Some(acceptance)),
             // Behind the switch there is no way back: the move ends, and another begins.
             Some(Err(_)) if switched || migration.is_some_and(|migration| migration.force) => Target::Fits(site, None),

@@ -10,6 +10,7 @@ use runtime_cel::{
 };
 
 use super::template::{Namespace, Template};
+use crate::naming::is_namespace;
 
 /// Names that mean the same in every stage; no template may be called so.
 const NAMES: [&str; 4] = ["from", "to", "migration", "stage"];
@@ -107,12 +108,13 @@ impl Stage {
             known.push(variable(key));
             match Template::compile(&template.0, &NAMES, evaluator) {
                 Ok(template) => {
-                    if let Namespace::Fixed(name) = template.namespace()
-                        && is_system(name)
-                    {
-                        errors.push(format!(
-                            "{place}.metadata.namespace: stages make nothing in {name}, a namespace of the system"
-                        ));
+                    if let Namespace::Fixed(name) = template.namespace() {
+                        let place = format!("{place}.metadata.namespace");
+                        if let Err(why) = is_namespace(name) {
+                            errors.push(format!("{place}: {why}"));
+                        } else if is_system(name) {
+                            errors.push(format!("{place}: stages make nothing in {name}, a namespace of the system"));
+                        }
                     }
                     objects.insert(key.clone(), template);
                 }

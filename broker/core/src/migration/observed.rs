@@ -5,8 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use broker_api::{ClusterName, MigrationState};
 use runtime_cel::expression::Evaluator;
 use runtime_effect::{
-    interest::Interest, kind::Kind, note::Note, now::Now, question::Question, reach::Reach, seen::Seen,
-    serving::Serving, step::Confirmed, view::View,
+    interest::Interest, kind::Kind, note::Note, now::Now, reach::Reach, seen::Seen, serving::Serving, view::View,
 };
 
 use super::configuration::Configuration;
@@ -85,8 +84,6 @@ pub struct Observed<'a> {
     pub memory: &'a Memory,
     /// How long it is kept once it has ended, in milliseconds.
     pub ttl_millis: u64,
-    /// What a live read has just said.
-    pub confirmed: Option<&'a Confirmed>,
 }
 
 /// What to do about one Migration now.
@@ -94,8 +91,6 @@ pub struct Observed<'a> {
 pub struct Decided {
     /// In this order; after the first failure no more. Then it is observed and decided again.
     pub writes: Vec<Write>,
-    /// What is to be asked once that is written; then it is decided again with the answer.
-    pub asks: Option<Question>,
     /// Where it stands, as far as is written.
     pub state: MigrationState,
     /// Kinds of stage objects to watch in the compute cluster.

@@ -154,7 +154,7 @@ fn agree(records: &Records, consumers: &[ClusterName], kinds: &[Arc<Kind>], prov
             assert_eq!(records.of_consumer(consumer, Some(kind)), of_kind);
         }
     }
-    let full = |state| matches!(state, State::Waiting | State::NotAccepted | State::Moving);
+    let full = |state| matches!(state, State::Waiting | State::NotAccepted | State::Blocked | State::Moving);
     for kind in kinds {
         assert_eq!(records.of_kind(kind), scan(records, |key, _| key.gvk == *kind));
         let waiting = scan(records, |key, record| key.gvk == *kind && (full(record.state) || record.restless));
@@ -239,7 +239,7 @@ fn what_is_asked_for_is_what_a_walk_over_all_would_find() {
         let (from, to) = (providers[0].clone(), providers[1 + dice(2)].clone());
         let moving = Moving { from, to, epoch: 1, migration: None, phase: Phase::Copying, waits_for: String::new() };
         let decision = Decision {
-            steps: vec![Step::Confirm(Box::new(key.place().into())); dice(2)],
+            steps: vec![Step::Confirm(Box::new(key.place())); dice(2)],
             counted: provider.clone().map(at),
             provider,
             moving: (dice(3) == 0).then_some(moving),

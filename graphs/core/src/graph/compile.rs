@@ -86,6 +86,7 @@ pub fn compile(
         status,
         conditions,
         bounds,
+        reads_version: compiler.reads_version(),
         instance_type: ValueType::of_object(&instance),
     }))
 }

@@ -42,6 +42,11 @@ impl<'a> Compiler<'a> {
         self.programs.values().flat_map(Program::variables).map(String::as_str).collect()
     }
 
+    /// Whether any expression so far reads what each write of an instance changes, its status' too.
+    pub(super) fn reads_version(&self) -> bool {
+        self.programs.keys().any(|source| reads_version(source))
+    }
+
     /// Compiles an expression that stands at this place.
     pub(super) fn program(&mut self, source: &str, place: impl Fn() -> String) -> Result<Program, GraphError> {
         let (evaluator, owner) = (self.evaluator, self.owner);
@@ -93,6 +98,17 @@ impl<'a> Compiler<'a> {
     }
 }
 
+/// Whether an expression may read the version of an instance: by name, or in all that `schema` or its metadata is.
+fn reads_version(source: &str) -> bool {
+    let is_whole = |name: &str| {
+        let mut after = source.match_indices(name).map(|(at, _)| &source[at + name.len()..]);
+        after.any(|rest| !rest.starts_with('.'))
+    };
+    ["resourceVersion", "managedFields"].iter().any(|name| source.contains(name))
+        || is_whole("schema")
+        || is_whole("metadata")
+}
+
 /// The type of an expression that stands at this place. It is told what follows from the types around it, which may be others
 /// where the same text stands.
 pub(super) fn type_of(
@@ -139,4 +155,26 @@ pub(super) fn never_omits(program: &Program, place: impl Fn() -> String) -> Resu
 /// The beginning of a stranger's text.
 pub(super) fn shown(text: &str) -> String {
     text.chars().take(SHOWN).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_may_read_the_version_of_an_instance_is_known() {
+        let reads = [
+            "schema.metadata.resourceVersion",
+            "string(schema.metadata)",
+            "schema.metadata[\"resource\" + \"Version\"]",
+            "schema",
+            "[schema].map(all, all.metadata.?managedFields)",
+        ];
+        for source in reads {
+            assert!(reads_version(source), "{source}");
+        }
+        for source in ["schema.spec.name", "schema.metadata.name + schema.metadata.labels.a", "config.data.x"] {
+            assert!(!reads_version(source), "{source}");
+        }
+    }
 }

@@ -20,6 +20,18 @@ pub enum Source {
     Response,
 }
 
+/// Why what is held counts for nothing until it is listed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Doubt {
+    /// It counts.
+    #[default]
+    None,
+    /// Another process may have written since, and the watch be behind.
+    Old,
+    /// The API server has gone back in time: the next list alone is true, whatever versions say.
+    Restored,
+}
+
 /// What an index holds at one moment.
 #[derive(Default)]
 pub(super) struct State {
@@ -30,8 +42,7 @@ pub(super) struct State {
     pub(super) complete: bool,
     /// Newest resource version that the watch has delivered, bookmarks included: all changes up to it are in.
     pub(super) progress: u64,
-    /// The API server has gone back in time since: the next list alone is true, whatever versions say.
-    pub(super) restored: bool,
+    pub(super) doubt: Doubt,
     /// What its kind's objects look like has changed since the last list.
     pub(super) redefined: bool,
     /// When a list began, the last time, because of that; or when there was nothing yet.

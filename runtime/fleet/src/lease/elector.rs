@@ -227,6 +227,7 @@ impl<S: LeaseStore> Elector<S> {
         let until = sent + self.options.renew_deadline;
         if self.grant.valid_until().is_none() && Instant::now() < until {
             info!(lease = %self.options.name, identity = %self.options.identity, "leading");
+            self.store.won();
         }
         self.grant.lead_until(until);
         self.expire();

@@ -37,6 +37,9 @@ pub trait LeaseStore: Send + Sync + 'static {
     /// Replaces it; [`StoreError::Conflict`] if its resourceVersion is not the given one's.
     fn replace(&self, lease: &Lease) -> impl Future<Output = Result<Lease, StoreError>> + Send;
 
+    /// This process has got the Lease. Called before it counts as the leader.
+    fn won(&self) {}
+
     /// Waits until the Lease is released, that is, has no holder, in a version after `seen`. False: such waits end after
     /// some minutes, begin another. Only a hint: followers look at the Lease at intervals all the same.
     fn released(&self, seen: &Lease) -> impl Future<Output = Result<bool, StoreError>> + Send;

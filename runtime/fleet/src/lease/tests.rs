@@ -4,7 +4,10 @@
 use std::{
     future::pending,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use k8s_openapi::{
@@ -59,12 +62,16 @@ struct Store {
     server: Arc<Mutex<Server>>,
     link: Arc<Mutex<Link>>,
     watch: Arc<Mutex<Watch>>,
+    /// Of whoever uses it.
+    leadership: Arc<Mutex<Option<Leadership>>>,
+    /// How often that has won.
+    won: Arc<AtomicUsize>,
 }
 
 impl Store {
     fn new() -> Self {
         let (link, watch) = (Arc::new(Mutex::new(Link::Works)), Arc::new(Mutex::new(Watch::Works)));
-        Self { server: Arc::default(), link, watch }
+        Self { server: Arc::default(), link, watch, leadership: Arc::default(), won: Arc::default() }
     }
 
     /// Another way to the same Lease.
@@ -158,6 +165,12 @@ impl LeaseStore for Store {
         .await
     }
 
+    fn won(&self) {
+        let leads = self.leadership.lock().unwrap().as_ref().is_some_and(Leadership::is_leader);
+        assert!(!leads, "nobody may write before");
+        self.won.fetch_add(1, Ordering::Relaxed);
+    }
+
     async fn released(&self, seen: &Lease) -> Result<bool, StoreError> {
         self.server().watches += 1;
         let watch = *self.watch.lock().unwrap();
@@ -193,6 +206,7 @@ impl Broker {
     fn start(identity: &str, store: Store) -> Self {
         let options = LeaseOptions { identity: identity.to_owned(), ..LeaseOptions::new("ns", "broker") };
         let (elector, leadership) = Elector::with_store(store.clone(), options);
+        *store.leadership.lock().unwrap() = Some(leadership.clone());
         let cancel = CancellationToken::new();
         let task = tokio::spawn(elector.run(cancel.clone()));
         Self { store, leadership, cancel, task }
@@ -228,6 +242,8 @@ async fn the_first_leads_and_the_second_follows() {
     assert!(!b.leadership.is_leader());
     assert_eq!(b.leadership.valid_until(), None);
     assert_eq!(a.store.holder(), "a");
+    let won = |broker: &Broker| broker.store.won.load(Ordering::Relaxed);
+    assert_eq!((won(&a), won(&b)), (1, 0), "once, however often it is renewed");
 }
 
 /// A leader stops at a moment between two looks of its follower; how long until that leads.

@@ -177,6 +177,7 @@ impl Audience for Cluster {
 
     fn incomplete(&self, index: &Index) {
         self.note_heard(index, false);
+        self.observer.incomplete(self.name(), index.spec());
         for listener in &*self.listeners(index.spec()) {
             listener.incomplete(index);
         }

@@ -17,6 +17,7 @@ mod hasty;
 mod judge;
 mod mishap;
 mod mover;
+mod nuisance;
 mod panics;
 mod person;
 mod plan;
@@ -160,6 +161,22 @@ fn nobody_is_placed_elsewhere_because_a_list_is_old() {
 #[test]
 fn nothing_counts_that_went_with_its_kind() {
     let plan = Plan::drawn(11_000_718);
+    tell(&plan).hold(&calm(&plan));
+}
+
+/// Whoever came to lead while a watch was behind once let go of what the leader before had made a moment ago.
+#[test]
+fn whoever_comes_to_lead_goes_by_what_is_there() {
+    for seed in [12_002_717, 12_006_189] {
+        let plan = Plan::drawn(seed);
+        tell(&plan).hold(&calm(&plan));
+    }
+}
+
+/// A namespace was once made two minutes after it was sent for, when nothing was made there any more, and stayed.
+#[test]
+fn a_namespace_that_is_made_after_all_goes() {
+    let plan = Plan::drawn(12_001_959);
     tell(&plan).hold(&calm(&plan));
 }
 

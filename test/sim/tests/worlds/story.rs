@@ -43,15 +43,20 @@ pub(crate) struct Told {
 
 /// Tells it from its beginning to its end.
 pub(crate) fn tell(plan: &Plan) -> Told {
-    // Which of two things that are ready is taken first is the runtime's own chance.
-    let chance = RngSeed::from_bytes(&plan.seed.to_le_bytes());
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).rng_seed(chance).build().unwrap();
-    let (told, panic) = heard(|| runtime.block_on(run(plan.clone())));
+    let (told, panic) = heard(|| alone(plan.seed, run(plan.clone())));
     Told { failure: panic.or(told.failure), ..told }
 }
 
+/// Does something on one thread, in virtual time, with the chance that a seed says.
+pub(crate) fn alone<T>(seed: u64, does: impl Future<Output = T>) -> T {
+    // Which of two things that are ready is taken first is the runtime's own chance.
+    let chance = RngSeed::from_bytes(&seed.to_le_bytes());
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).rng_seed(chance).build().unwrap();
+    random::seed(seed);
+    runtime.block_on(does)
+}
+
 async fn run(plan: Plan) -> Told {
-    random::seed(plan.seed);
     let stage = Stage::set(&plan).await;
     wall::set(stage.world.clock().wall());
     let Plan { elects, skew, narrow, .. } = plan;

@@ -4,25 +4,18 @@ use broker_api::{
     MigrationState, keys,
     migration::{SUCCEEDED, millis_of},
 };
-use runtime_effect::{
-    merge,
-    question::{Labelled, Question},
-    reach::Reach,
-    serving::Serving,
-    step::Live,
-    write::Op,
-};
+use runtime_effect::{merge, reach::Reach, write::Op};
 use serde_json::json;
 
-use super::{Pass, names, recording::Belief};
+use super::{Pass, recording::Belief};
 use crate::{memory::Subject, movement::Movement};
 
 /// How long after the end it is still looked for what was made for it: a process that died may have sent a creation that
 /// arrives minutes later.
 const STRAGGLERS_MILLIS: u64 = 10 * 60 * 1000;
 
-/// When it is asked again whether what no watch has shown is gone.
-const UNSEEN_MILLIS: u64 = 5000;
+/// When it is looked again whether one that is at its end is needed still.
+const NEEDED_MILLIS: u64 = 60_000;
 
 impl Pass<'_> {
     /// It has ended.
@@ -45,12 +38,16 @@ impl Pass<'_> {
         let known = self.compute_is_known();
         let left = self.remove(|_| true);
         if object.has_finalizer(keys::FINALIZER) {
-            if self.is_released(left, known) && self.is_nothing_left() {
+            if self.is_released(left, known) {
                 let finalizers: Vec<&str> =
                     object.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
                 self.patch_metadata(&json!({"finalizers": finalizers}));
             }
-        } else if !object.deleting && !left && !self.is_needed() {
+        } else if !object.deleting && !left {
+            if self.is_needed() {
+                // What moves it is told of Migrations that are open only.
+                return self.again_in(NEEDED_MILLIS);
+            }
             self.expire();
         }
     }
@@ -67,34 +64,6 @@ impl Pass<'_> {
             return false;
         }
         !self.is_needed()
-    }
-
-    /// Whether the compute cluster holds nothing that was made for it. That nothing was seen may be old, where another leader
-    /// made it a moment ago: its API server is asked.
-    fn is_nothing_left(&mut self) -> bool {
-        let observed = self.observed;
-        let mut places = self.places();
-        places.retain(|(kind, namespace)| {
-            observed.stage.reaches(namespace) && !matches!(observed.stage.serving(kind), Serving::Missing)
-        });
-        if places.is_empty() || observed.object.annotated_true(keys::FORCE_DELETE) {
-            return true;
-        }
-        let question = Question::Labelled(Labelled {
-            cluster: observed.compute.clone(),
-            label: (keys::MIGRATION_ID, self.id.clone()),
-            prefix: names::prefix(&self.id),
-            places: places.into_iter().collect(),
-        });
-        let Some(said) = observed.confirmed.filter(|said| said.question == question) else {
-            self.decided.asks = Some(question);
-            return false;
-        };
-        if let Live::Present { .. } = said.live {
-            // The watch will tell of it.
-            self.again_in(UNSEEN_MILLIS);
-        }
-        said.live == Live::Absent
     }
 
     /// Whether the origin goes by this Migration still, or may: without it, it would take the same move for one that has

@@ -17,11 +17,6 @@ pub(super) fn related(id: &str, side: &str, name: &str) -> String {
     cut(format!("{id}-{side}-{name}"), NameLimit::Subdomain)
 }
 
-/// What the names of all that is made for a Migration begin with.
-pub(super) fn prefix(id: &str) -> String {
-    format!("{id}-")
-}
-
 /// Whether an object of this name can have been made for the Migration with this id.
 pub(super) fn belongs(id: &str, name: &str) -> bool {
     name.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'))

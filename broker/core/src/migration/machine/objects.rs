@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use broker_api::{MigrationStage, condition, keys, migration::StageState, migration_configuration::Template};
+use broker_api::{MigrationStage, condition, keys, migration::StageState};
 use runtime_effect::{kind::Kind, memory::Pace, merge, reach::Reach, view::View, write::Op};
 use serde_json::{Value, json};
 
@@ -51,25 +51,13 @@ impl Wanted {
 impl Pass<'_> {
     /// Kinds of all that may have been made for the Migration.
     pub(super) fn kinds(&self) -> BTreeSet<Kind> {
-        self.places().into_iter().map(|(kind, _)| kind).collect()
-    }
-
-    /// The same, each with the namespaces where it may have been made.
-    pub(super) fn places(&self) -> BTreeSet<(Kind, String)> {
-        let own = self.own_namespace();
         let stages = self.configuration().into_iter().flat_map(|configuration| &configuration.stages);
         let templates = stages.flat_map(|stage| stage.templates.values());
-        let place = |template: &Template| {
-            // A computed one is the Migration's own.
-            let named = template.0.get("metadata").and_then(|metadata| metadata["namespace"].as_str());
-            let namespace = named.filter(|named| !named.is_empty() && !named.contains("${")).unwrap_or(own);
-            Some((kind_of(&template.0)?, namespace.to_owned()))
-        };
-        let mut places: BTreeSet<(Kind, String)> = templates.filter_map(place).collect();
+        let mut kinds: BTreeSet<Kind> = templates.filter_map(|template| kind_of(&template.0)).collect();
         if self.configuration().is_some_and(|configuration| !configuration.stages.is_empty()) {
-            places.extend(self.observed.related_kinds.iter().map(|kind| (kind.clone(), own.to_owned())));
+            kinds.extend(self.observed.related_kinds.iter().cloned());
         }
-        places
+        kinds
     }
 
     /// The stage that the cursor is on, as recorded.

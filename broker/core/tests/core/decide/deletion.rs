@@ -1,11 +1,13 @@
 //! Deletion, orphans and recreated objects.
 
+use std::time::Duration;
+
 use broker_api::{ClusterName, keys};
 use broker_core::{decision::State, snapshot::Brake};
 use runtime_effect::reach::Reach;
 use serde_json::json;
 
-use crate::decide::world::{World, key, question, web};
+use crate::decide::world::{World, key, web};
 
 #[test]
 fn the_copy_goes_first_and_the_finalizer_only_when_it_is_really_gone() {
@@ -119,6 +121,23 @@ fn a_provider_that_is_not_engaged_holds_the_finalizer() {
     world.settle(&web());
     assert!(world.condition(&web(), "Brokered").unwrap().contains("p1 is not engaged"));
     world.edit(&web(), |origin| origin["metadata"]["annotations"][keys::FORCE_DELETE] = json!("true"));
+    world.settle(&web());
+    assert!(world.origin(&web()).is_none());
+}
+
+/// Nobody tells that a provider has been away for long enough.
+#[test]
+fn a_deletion_is_looked_at_again_when_its_provider_counts_as_gone() {
+    let mut world = World::served();
+    world.servers.remove(&ClusterName::provider("p1"));
+    world.moves.left.insert(ClusterName::provider("p1"), world.millis);
+    world.delete(&web());
+    for _ in 0..3 {
+        world.pass(&web());
+    }
+    world.moves.left.insert(ClusterName::provider("p1"), world.millis - 45_000);
+    assert_eq!(world.look(&web()).again, Some(Duration::from_secs(15)));
+    world.millis += 15_000;
     world.settle(&web());
     assert!(world.origin(&web()).is_none());
 }
@@ -288,34 +307,4 @@ fn an_object_made_anew_waits_for_the_brake_and_says_so() {
     world.brake = Brake::Free;
     world.settle(&web());
     assert_ne!(world.copy("p1", &web()).unwrap()["metadata"]["uid"], old);
-}
-
-/// Another leader may have made it a moment ago.
-#[test]
-fn the_finalizer_stays_while_a_copy_is_there_that_the_cache_does_not_have() {
-    let mut world = World::served();
-    let mut stale = world.provider("p1").objects.clone();
-    stale.remove(&World::copy_at(&web()));
-    world.provider("p1").stale = Some(stale);
-    world.restart();
-    world.delete(&web());
-    for _ in 0..3 {
-        world.pass(&web());
-        assert!(world.origin(&web()).is_some() && world.copy("p1", &web()).is_some());
-    }
-    world.provider("p1").stale = None;
-    world.settle(&web());
-    assert!(world.origin(&web()).is_none() && world.copy("p1", &web()).is_none());
-}
-
-#[test]
-fn who_has_deleted_the_copy_itself_need_not_ask_whether_it_is_gone() {
-    let mut world = World::served();
-    world.restart();
-    world.delete(&web());
-    world.pass(&web());
-    assert!(world.copy("p1", &web()).is_none());
-    assert_eq!(question(&world.decide(&web(), None)), None);
-    world.settle(&web());
-    assert!(world.origin(&web()).is_none());
 }

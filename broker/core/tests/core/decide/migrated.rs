@@ -1,7 +1,10 @@
 //! Moves with Migrations, the broker's and people's: what they gate, and what becomes of both when one ends.
 
+use std::time::Duration;
+
 use broker_api::{ClusterName, MigrationState};
 use broker_core::movement::{Configured, Phase, Request};
+use runtime_effect::reach::Reach;
 use serde_json::{Value, json};
 
 use crate::decide::{
@@ -166,6 +169,30 @@ fn a_persons_migration_that_cannot_be_is_refused_with_the_reason() {
         world.serve("p2", &web());
     }
     assert_eq!(next(&world), "p2");
+}
+
+/// Nobody tells when it has passed.
+#[test]
+fn a_persons_migration_waits_for_what_passes_and_is_looked_at_again() {
+    let asked = || {
+        let mut world = corp();
+        world.accept("p1", &json!({"priority": 9}));
+        world.accept("p2", &json!({"expression": "self.spec.fqdn != ''"}));
+        world.moves.ask(&web(), "mine", "p1", "p2", world.millis);
+        world
+    };
+    let mut lost = asked();
+    lost.provider("p2").reach = Reach::Lost("blip".into());
+    let waits = |world: &mut World| {
+        let decision = world.look(&web());
+        assert!(matches!(decision.requests[..], [(_, Request::Waits(_))]), "{:?}", decision.requests);
+        decision.again
+    };
+    assert_eq!(waits(&mut lost), Some(Duration::from_secs(2)));
+    let mut silent = asked();
+    silent.run_out_of_time();
+    let waited: Vec<_> = (0..5).map(|_| waits(&mut silent)).collect();
+    assert_eq!(waited.last(), Some(&Some(Duration::from_mins(1))), "{waited:?}");
 }
 
 #[test]

@@ -5,7 +5,10 @@ use std::time::Duration;
 use broker_core::{decision::Decision, memory::Subject};
 use runtime_effect::reach::Reach;
 
-use crate::decide::world::{World, verb, web};
+use crate::decide::{
+    moves::{begin, corp, rename},
+    world::{World, verb, web},
+};
 
 /// The first copy has just been made; its provider has not said anything yet, and the broker has this much else to do.
 fn created(busy: bool) -> World {
@@ -68,6 +71,19 @@ fn a_consumer_that_is_gone_for_longer_gives_up_its_turn_to_move() {
     }
     world.consumer().reach = Reach::Ready;
     assert!(!world.look(&web()).rests);
+}
+
+/// Nobody tells that a blip has become an outage.
+#[test]
+fn a_consumer_that_cannot_be_reached_is_looked_at_again_while_it_has_a_turn_to_move() {
+    let mut world = World::served();
+    world.consumer().reach = Reach::Lost("blip".into());
+    assert_eq!(world.look(&web()).again, None);
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.consumer().reach = Reach::Lost("blip".into());
+    assert_eq!(world.look(&web()).again, Some(Duration::from_secs(2)));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What is looked at, told and served while an object stays where it is, although it should be elsewhere.
 
+use std::time::Duration;
+
 use broker_api::ClusterName;
 use broker_core::{decision::State, memory::Subject, movement::Configured};
 use runtime_effect::reach::Reach;
@@ -61,6 +63,40 @@ fn while_it_is_not_known_who_else_takes_it_the_consumer_sees_the_old_copy() {
     let decision = world.pass(&web());
     assert_eq!((next(&world), phase(&world)), (json!("p2"), json!("news")));
     assert!(decision.again.is_some());
+}
+
+/// `p3` may be known to be better, or to be somebody at all, in a moment, and nobody tells that of `web`.
+#[test]
+fn whoever_may_be_chosen_in_a_moment_is_waited_for() {
+    let settling = |world: &mut World| {
+        world.engage(ClusterName::provider("p3"));
+        world.provider("p3").reach = Reach::Settling;
+    };
+    let soon = Some(Duration::from_millis(200));
+    let mut attracted = corp();
+    attracted.annotate("p2/all", false, true);
+    settling(&mut attracted);
+    assert_eq!((attracted.look(&web()).again, next(&attracted)), (soon, Value::Null));
+    let mut late = corp();
+    rename(&mut late, "a.com");
+    begin(&mut late);
+    late.millis += 601_000;
+    settling(&mut late);
+    assert_eq!((late.look(&web()).again, next(&late)), (soon, json!("p2")));
+}
+
+/// An expression that rests is asked again, and nobody tells when.
+#[test]
+fn whoever_takes_over_and_cannot_say_whether_it_accepts_is_asked_again() {
+    let mut world = corp();
+    world.accept("p2", &json!({"expression": "self.spec.fqdn == 'a.com'"}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.millis += 5000;
+    world.pass(&web());
+    world.run_out_of_time();
+    let decision = world.look(&web());
+    assert_eq!((decision.again, next(&world)), (Some(Duration::from_mins(1)), json!("p2")));
 }
 
 #[test]

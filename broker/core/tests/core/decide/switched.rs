@@ -200,7 +200,7 @@ fn nobody_goes_on_before_all_say_the_same_of_the_old_copy() {
     let uid: Box<str> = world.copy("p1", &web()).unwrap()["metadata"]["uid"].as_str().unwrap().into();
     let there = |deleting| Live::Present { uid: uid.clone(), deleting };
     for (live, goes_on) in [(there(false), true), (there(true), false), (Live::Unknown, false)] {
-        let confirmed = Confirmed { question: object.clone().into(), live };
+        let confirmed = Confirmed { object: object.clone(), live };
         let decision = world.decide(&web(), Some(&confirmed));
         let on = decision.moving.as_ref().is_some_and(|moving| moving.to == ClusterName::provider("p3"));
         let marks = decision.writes().any(|write| write.subject == Subject::Marks);
@@ -242,7 +242,7 @@ fn what_has_failed_deletes_no_old_copy_that_nobody_is_sure_of() {
     let there = |deleting| Live::Present { uid: uid.clone(), deleting };
     let other = Live::Present { uid: "other".into(), deleting: false };
     for (live, undone) in [(there(false), true), (there(true), false), (other, false), (Live::Unknown, false)] {
-        let confirmed = Confirmed { question: object.clone().into(), live };
+        let confirmed = Confirmed { object: object.clone(), live };
         let decision = world.decide(&web(), Some(&confirmed));
         assert_eq!(is_undone(&decision), undone, "{confirmed:?} {decision:#?}");
         assert!(undone || decision.is_held_up(), "{confirmed:?} {decision:#?}");
@@ -275,14 +275,14 @@ fn nobody_goes_back_before_the_old_provider_has_said_that_the_copy_is_there() {
     let there = world.copy("p1", &web()).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
     let going = Live::Present { uid: there.as_str().into(), deleting: true };
     for (live, goes_back) in [(uid(&there), true), (uid("other"), false), (Live::Unknown, false), (going, false)] {
-        let confirmed = Confirmed { question: object.clone().into(), live };
+        let confirmed = Confirmed { object: object.clone(), live };
         let decision = world.decide(&web(), Some(&confirmed));
         assert_eq!(question(&decision), None, "that was answered");
         assert_eq!(is_undone(&decision), goes_back, "{confirmed:?}");
         assert!(!decision.writes().any(|write| matches!(write.op, Op::Delete { .. })), "{confirmed:?} {decision:#?}");
     }
     // What was said of another object is no answer.
-    let other = Confirmed { question: web().place().into(), live: uid(&there) };
+    let other = Confirmed { object: web().place(), live: uid(&there) };
     assert_eq!(question(&world.decide(&web(), Some(&other))), Some(object));
 }
 

@@ -177,11 +177,11 @@ fn an_absent_origin_is_confirmed_by_a_live_read_before_anything_is_deleted() {
     let mut stale = world.consumer().objects.clone();
     stale.remove(&World::origin_at(&web()));
     world.consumer().stale = Some(stale);
-    assert_eq!(world.decide(&web(), None).steps, [Step::Confirm(Box::new(web().place().into()))]);
+    assert_eq!(world.decide(&web(), None).steps, [Step::Confirm(Box::new(web().place()))]);
     world.assert_holds_still(&web());
     world.consumer().stale = None;
     world.force_remove(&web());
-    assert_eq!(world.decide(&web(), None).steps, [Step::Confirm(Box::new(web().place().into()))]);
+    assert_eq!(world.decide(&web(), None).steps, [Step::Confirm(Box::new(web().place()))]);
     world.settle(&web());
     assert!(world.copy("p1", &web()).is_none());
 }

@@ -415,9 +415,6 @@ impl World {
             let leftover = after.as_ref().and_then(|after| writes::leftover(write, after));
             memory.writes.wrote(write.subject, write.intent, leftover.as_ref(), now);
         }
-        if write.subject == Subject::Copy {
-            memory.written_at = Some(write.cluster.clone());
-        }
         if let (Subject::Copy, Some(after), Op::Create(_) | Op::Apply { .. }) = (write.subject, &after, &write.op) {
             memory.copy_uid = Some(after["metadata"]["uid"].as_str().unwrap().into());
             if !before {

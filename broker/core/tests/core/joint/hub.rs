@@ -21,15 +21,7 @@ use broker_core::{
 };
 use runtime_cel::expression::Evaluator;
 use runtime_effect::{
-    kind::Kind,
-    object_key::ObjectKey,
-    question::{Labelled, Question},
-    reach::Reach,
-    seen::Seen,
-    serving::Serving,
-    step::{Confirmed, Live},
-    view::View,
-    write::Op,
+    kind::Kind, object_key::ObjectKey, reach::Reach, seen::Seen, serving::Serving, view::View, write::Op,
 };
 use serde_json::{Value, json};
 
@@ -249,45 +241,16 @@ impl Joint {
             self.book.set_about(&known, about);
             self.link();
         }
-        let mut decided = self.migrate_knowing(&known, &object, None);
-        if let Some(question) = decided.asks.clone().filter(|_| decided.writes.is_empty()) {
-            let live = self.answer(&question);
-            decided = self.migrate_knowing(&known, &object, Some(&Confirmed { question, live }));
-        }
-        self.book.get_mut(&key).unwrap().rest.watches.clone_from(&decided.watches);
-        Some(decided)
-    }
-
-    /// What the compute cluster says when it is asked.
-    fn answer(&self, question: &Question) -> Live {
-        let Question::Labelled(Labelled { label: (label, value), prefix, places, .. }) = question else {
-            panic!("{question:?}");
-        };
-        let server = &self.world.servers[&hub()];
-        let is_asked_for = |at: &At| places.contains(&(at.0.clone(), at.1.clone())) && at.2.starts_with(prefix);
-        let found = server
-            .objects
-            .all()
-            .find(|(at, stored)| is_asked_for(at) && stored.value["metadata"]["labels"][*label] == json!(value));
-        match found.map(|(_, stored)| stored.view()) {
-            _ if server.reach != Reach::Ready => Live::Unknown,
-            None => Live::Absent,
-            Some(view) => Live::Present { uid: view.uid, deleting: view.deleting },
-        }
-    }
-
-    /// Decides, knowing what a live read has just said.
-    fn migrate_knowing(&self, known: &Known, object: &View, confirmed: Option<&Confirmed>) -> Decided {
-        let entry = self.book.get(&known.key).unwrap();
-        let (movement, maker) = linked(&self.world, known, entry.about(), self.record.as_ref());
+        let entry = self.book.get(&key).unwrap();
+        let (movement, maker) = linked(&self.world, &known, entry.about(), self.record.as_ref());
         let applicable = match &self.setting {
             Setting::None => Applicable::None,
             Setting::Invalid => Applicable::Invalid("spec.stages[0]: no"),
             Setting::Stages(configuration) => Applicable::Found(configuration),
         };
-        migrate(&Observed {
+        let decided = migrate(&Observed {
             now: self.world.now(),
-            object,
+            object: &object,
             movement,
             origin: match entry.about() {
                 MovedOrigin::Known(key, uid) => Some((key, &**uid)),
@@ -307,8 +270,9 @@ impl Joint {
             evaluator: &EVALUATOR,
             memory: &entry.memory,
             ttl_millis: TTL,
-            confirmed,
-        })
+        });
+        self.book.get_mut(&key).unwrap().rest.watches.clone_from(&decided.watches);
+        Some(decided)
     }
 
     fn execute(&mut self, name: &str, decided: &Decided, budget: usize, at_once: bool) -> bool {

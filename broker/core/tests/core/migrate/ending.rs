@@ -1,20 +1,15 @@
 //! After the end: cleanup, finalizer and time to live.
 
-use std::time::Duration;
-
 use broker_api::{
     MigrationState::{CutoverCompleted, Failed},
     keys,
     migration::millis_of,
 };
 use broker_core::movement::{Movement, Phase};
-use runtime_effect::{
-    reach::Reach,
-    step::{Confirmed, Live},
-};
+use runtime_effect::reach::Reach;
 use serde_json::{Value, json};
 
-use crate::migrate::world::{Applied, At, ID, List, START, TTL, World, job, job_stage, underway, with};
+use crate::migrate::world::{Applied, List, START, TTL, World, job, job_stage, underway};
 
 fn running() -> World {
     let mut world = World::new(json!([job_stage("a", "a")]));
@@ -68,53 +63,6 @@ fn where_nothing_was_made_the_compute_cluster_is_not_asked() {
     assert!(world.migration().is_none());
 }
 
-/// Another leader made it a moment ago, and the watch is behind.
-#[test]
-fn the_finalizer_stays_until_the_compute_cluster_says_that_nothing_is_left() {
-    let mut world = running();
-    world.unseen = world.ours().cloned().collect();
-    world.edit("abort", json!(true));
-    world.delete();
-    world.movement = over();
-    let decided = world.settle();
-    assert_eq!((world.state(), world.made().len()), (Failed, 1));
-    assert_eq!(decided.again, Some(Duration::from_secs(5)), "the watch may have been lost");
-    let question = world.decide_knowing(None).asks.expect("it asks");
-    let unanswered = Confirmed { question, live: Live::Unknown };
-    assert_eq!(world.decide_knowing(Some(&unanswered)).writes, [], "unknown is not absent");
-    let mut forced = world.clone();
-    forced.annotate(keys::FORCE_DELETE, "true");
-    forced.settle();
-    assert!(forced.migration().is_none(), "a person has said so");
-    let mut unserved = world.clone();
-    unserved.kinds.clear();
-    unserved.objects.remove(&unserved.at(job(), "a"));
-    unserved.settle();
-    assert!(unserved.migration().is_none(), "a kind that is not served has no objects");
-    world.unseen.clear();
-    world.settle();
-    assert!(world.migration().is_none() && world.objects.is_empty());
-}
-
-/// Stages make objects in the configuration's namespace, too, and what others make there is not the Migration's.
-#[test]
-fn what_is_left_is_looked_for_where_it_may_have_been_made() {
-    let elsewhere = json!({"metadata": {"namespace": "config"}});
-    let mut world = World::new(json!([with(job_stage("a", "a"), json!({"templates": {"a": elsewhere}}))]));
-    world.settle();
-    let theirs: At = (job(), "config".into(), "theirs".into());
-    world.put(&theirs, json!({"metadata": {"labels": {keys::MIGRATION_ID: ID}}}));
-    world.unseen = world.objects.places().cloned().collect();
-    world.edit("abort", json!(true));
-    world.delete();
-    world.movement = over();
-    world.settle();
-    assert!(world.migration().is_some(), "it is in the configuration's namespace");
-    world.unseen.remove(&(job(), "config".into(), format!("{ID}-a")));
-    world.settle();
-    assert!(world.migration().is_none(), "what others labelled is theirs");
-}
-
 #[test]
 fn an_object_that_does_not_go_holds_the_finalizer_until_a_person_releases_it() {
     let mut world = running();
@@ -143,6 +91,9 @@ fn it_is_kept_for_a_while_and_then_removed() {
     world.now += TTL - 1;
     world.memory = broker_core::memory::Memory::default();
     assert_eq!(world.settle().again.unwrap().as_millis(), 1);
+    let mut unknown = world.clone();
+    unknown.movement = Movement::Unknown;
+    assert_eq!(unknown.settle().again.unwrap().as_millis(), 60_000, "nobody tells of the origin of one that has ended");
     // A clock that is set back removes nothing.
     world.now -= 3_600_000;
     world.settle();

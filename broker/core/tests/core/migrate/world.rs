@@ -29,11 +29,9 @@ use runtime_effect::{
     kind::Kind,
     note::Note,
     now::Now,
-    question::{Labelled, Question},
     reach::Reach,
     seen::Seen,
     serving::{KindView, Serving},
-    step::{Confirmed, Live},
     view::View,
 };
 use serde::Deserialize;
@@ -132,8 +130,6 @@ pub(crate) struct World {
     pub(crate) written: Vec<Write>,
     /// A person has released the Migration whatever is left.
     pub(crate) forced: bool,
-    /// What is in the compute cluster, and its watch has not shown yet.
-    pub(crate) unseen: BTreeSet<At>,
 }
 
 impl World {
@@ -191,7 +187,6 @@ impl World {
             notes: Vec::new(),
             written: Vec::new(),
             forced: false,
-            unseen: BTreeSet::new(),
         }
     }
 
@@ -284,34 +279,7 @@ impl World {
         Now { millis: self.now, started: self.started, text: String::new() }
     }
 
-    /// Decides, with the answer to what it asks.
     pub(crate) fn decide(&self) -> Decided {
-        let decided = self.decide_knowing(None);
-        let Some(question) = decided.asks.clone().filter(|_| decided.writes.is_empty()) else { return decided };
-        let live = self.ask(&question);
-        let decided = self.decide_knowing(Some(&Confirmed { question, live }));
-        assert_eq!(decided.asks, None, "that was answered");
-        decided
-    }
-
-    /// What the compute cluster says when it is asked.
-    fn ask(&self, question: &Question) -> Live {
-        let Question::Labelled(Labelled { cluster, label: (label, value), prefix, places }) = question else {
-            panic!("{question:?}");
-        };
-        assert_eq!((cluster, *label), (&self.compute, keys::MIGRATION_ID));
-        assert!(places.iter().all(|(kind, _)| self.kinds.contains_key(kind)), "{places:?}");
-        assert_eq!(self.reach, Reach::Ready, "nobody would answer");
-        let is_asked_for = |(kind, namespace, name): &&At| {
-            places.iter().any(|place| (&place.0, &place.1) == (kind, namespace)) && name.starts_with(prefix)
-        };
-        let mut found = self.objects.places().filter(is_asked_for).map(|at| view(&self.objects[at]));
-        let there = found.find(|view| view.label(label) == Some(value));
-        there.map_or(Live::Absent, |view| Live::Present { uid: view.uid.clone(), deleting: view.deleting })
-    }
-
-    /// Decides, knowing what a live read has just said.
-    pub(crate) fn decide_knowing(&self, confirmed: Option<&Confirmed>) -> Decided {
         let Some(migration) = self.migration() else { return Decided::default() };
         let object = view(migration);
         let side = |side: &Option<Value>| match side {
@@ -344,7 +312,6 @@ impl World {
             evaluator: &EVALUATOR,
             memory: &self.memory,
             ttl_millis: TTL,
-            confirmed,
         })
     }
 
@@ -397,8 +364,7 @@ impl StageView for World {
         if !self.listed {
             return Seen::Unknown;
         }
-        let at = (kind.clone(), namespace.into(), name.into());
-        let found = self.objects.stored(&at).filter(|_| !self.unseen.contains(&at));
+        let found = self.objects.stored(&(kind.clone(), namespace.into(), name.into()));
         // The watch is by label.
         let labelled = found.map(Stored::view).filter(|view| view.label(keys::MIGRATION_ID).is_some());
         labelled.map_or(Seen::Absent, Seen::Present)
@@ -411,11 +377,7 @@ impl StageView for World {
             }
             return Vec::new();
         }
-        let all = self
-            .objects
-            .all()
-            .filter(|(at, _)| !self.unseen.contains(at))
-            .map(|((kind, ..), stored)| (kind.clone(), stored.view()));
+        let all = self.objects.all().map(|((kind, ..), stored)| (kind.clone(), stored.view()));
         all.filter(|(_, view)| view.label(keys::MIGRATION_ID) == Some(id)).collect()
     }
 

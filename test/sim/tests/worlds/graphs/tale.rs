@@ -3,13 +3,10 @@
 use std::{collections::BTreeSet, fmt::Write as _, ops::Range, sync::Arc, time::Duration};
 
 use broker_api::graphs::keys;
-use runtime_fleet::{random, wall};
+use runtime_fleet::wall;
 use serde_json::Value;
 use sim::{Deed, Entry, Weather, World};
-use tokio::{
-    runtime::{Builder, RngSeed},
-    time::sleep,
-};
+use tokio::time::sleep;
 
 use super::{
     controller::Controller,
@@ -19,7 +16,7 @@ use super::{
     scenario::Scenario,
     stage::{PLATFORM, SPOKES, Stage},
 };
-use crate::{panics::heard, program::Program};
+use crate::{panics::heard, program::Program, story::alone};
 
 /// So long faults go on in each scene.
 const TROUBLE: Duration = HEARD;
@@ -55,15 +52,11 @@ pub(crate) struct Told {
 
 /// Plays a scenario.
 pub(crate) fn tell(scenario: &Scenario, seed: u64, plan: &Plan) -> Told {
-    // Which of two things that are ready is taken first is the runtime's own chance.
-    let chance = RngSeed::from_bytes(&seed.to_le_bytes());
-    let runtime = Builder::new_current_thread().enable_time().start_paused(true).rng_seed(chance).build().unwrap();
-    let (told, panic) = heard(|| runtime.block_on(play(scenario.clone(), seed, plan.clone())));
+    let (told, panic) = heard(|| alone(seed, play(scenario.clone(), seed, plan.clone())));
     Told { failure: panic.or(told.failure), ..told }
 }
 
 async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
-    random::seed(seed);
     let stage = Stage::set(seed, scenario.hubs(), scenario.spokes()).await;
     wall::set(stage.world.clock().wall());
     let start = |(process, hub): (u64, &&'static str)| {

@@ -4,7 +4,7 @@ use broker_core::{
     decision::{Decision, Step},
     snapshot::{Confirmed, Live, OriginKey},
 };
-use runtime_effect::{interest::Interest, question::Question, reach::Reach};
+use runtime_effect::{interest::Interest, reach::Reach};
 use serde_json::Value;
 
 use super::World;
@@ -22,7 +22,7 @@ impl World {
                 deleting: metadata["deletionTimestamp"] != Value::Null,
             },
         };
-        Confirmed { question: object.clone().into(), live }
+        Confirmed { object: object.clone(), live }
     }
 
     /// Decides, with the answers to what it asks.
@@ -41,10 +41,7 @@ impl World {
 /// What is asked first.
 pub(crate) fn question(decision: &Decision) -> Option<Interest> {
     decision.steps.iter().find_map(|step| match step {
-        Step::Confirm(question) => match &**question {
-            Question::Object(object) => Some(object.clone()),
-            Question::Labelled(_) => None,
-        },
+        Step::Confirm(object) => Some((**object).clone()),
         _ => None,
     })
 }
