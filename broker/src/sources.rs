@@ -130,7 +130,8 @@ impl Engages for Engaged {
 
     fn listed(&mut self, watch: usize) {
         self.listed.insert(watch);
-        if self.listed.len() == self.broker.watches.cluster_secrets.len() {
+        // One that has been lost since is listed again, and tells that.
+        if self.listed.len() == self.broker.watches.cluster_secrets.len() && self.broker.are_secrets_read() {
             let taking = self.broker.intake.begin();
             self.broker.clusters.departures.secrets_read();
             self.broker.look_for_departed();

@@ -105,7 +105,7 @@ pub async fn start(
 
 impl Graphs {
     /// Everything that is known is looked at again.
-    fn look_at_all(&self) {
+    pub(crate) fn look_at_all(&self) {
         self.definitions.enqueue_all();
         self.look_at_rollouts();
         for cluster in self.fleet().clusters() {

@@ -45,7 +45,12 @@ impl Observer for Graphs {
         }
     }
 
-    fn incomplete(&self, _cluster: &ClusterName, spec: &WatchSpec) {
+    fn incomplete(&self, cluster: &ClusterName, spec: &WatchSpec) {
+        if cluster.role() == Role::Spoke
+            && [&self.fixed.generated, &self.fixed.crds].iter().any(|crds| ***crds == *spec)
+        {
+            self.spokes.lose(cluster);
+        }
         if let Some(watch) = self.fixed.secrets.iter().position(|secrets| **secrets == *spec) {
             self.clusters.lost(watch);
         }

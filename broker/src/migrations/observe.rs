@@ -161,6 +161,9 @@ impl Broker {
     /// What is known of the move that a Migration is about.
     fn movement(&self, known: &Known, about: &MovedOrigin) -> Movement {
         let said = |record: &mut Record| {
+            if record.is_doubted() {
+                return Movement::Unknown;
+            }
             let standing = Standing { state: record.state(), moving: record.moving(), requests: &record.requests };
             standing.movement(known)
         };

@@ -1,7 +1,7 @@
 //! Which providers a decision on one origin looks at, and what is seen of them. As many as have to do with it: how many
 //! others are engaged makes no difference.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use broker_api::{ClusterName, keys};
 use broker_core::{
@@ -24,9 +24,14 @@ fn named(origin: Option<&View>, migrations: &[MigrationView]) -> BTreeSet<Cluste
 }
 
 impl Broker {
+    /// For how long this process has known anything of a cluster: since it came to lead all is listed again.
+    fn age(&self, other: Duration) -> Duration {
+        self.engine.term_age().map_or(other, |term| term.min(other))
+    }
+
     /// Whether decisions still wait for newcomers: soon after the start, a better provider may be known in a moment.
     fn is_starting(&self) -> bool {
-        self.started.elapsed() < 2 * SETTLING
+        self.age(self.started.elapsed()) < 2 * SETTLING
     }
 
     /// Engaged providers that a decision looks at besides those that its AcceptAPIs are at: where something is under the
@@ -64,7 +69,7 @@ impl Broker {
         let copy = self.engine.look(cluster, spec, copy);
         let listing = copy == Seen::Unknown || !known;
         // Only at the start: later, those that are known already need not wait for a newcomer.
-        if reach == Reach::Ready && listing && self.is_starting() && cluster.age() < SETTLING {
+        if reach == Reach::Ready && listing && self.is_starting() && self.age(cluster.age()) < SETTLING {
             reach = Reach::Settling;
         }
         Holder {

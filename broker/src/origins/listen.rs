@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use broker_api::{ClusterName, Role};
 use broker_core::naming::leading_hash;
-use runtime_effect::kind::Kind;
 use runtime_fleet::{
     GroupVersionKind,
     census::Census,
@@ -56,6 +55,10 @@ impl Listener for Objects {
         self.broker.origins.enqueue_told(origin, index, change);
     }
 
+    fn incomplete(&self, index: &Index) {
+        self.broker.origins.records.doubt(index.cluster(), &self.brokered.kind);
+    }
+
     /// What is there has just been told of, and nobody was told of what is not there.
     fn completed(&self, index: &Index) {
         self.broker.enqueue_orphans(&self.brokered, index);
@@ -93,8 +96,9 @@ impl Listener for RelatedCopies {
         self.broker.origins.enqueue_consumer(index.cluster(), None);
     }
 
-    fn kind(&self, cluster: &ClusterName, gvk: &GroupVersionKind, _state: &KindState) {
-        self.broker.origins.enqueue_consumer(cluster, Some(&Kind::from(gvk)));
+    /// Where it is not served there are none.
+    fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, _state: &KindState) {
+        self.broker.origins.enqueue_consumer(cluster, None);
     }
 }
 

@@ -94,6 +94,13 @@ impl Records {
         self.lock().records.get_mut(key).map(change)
     }
 
+    /// What was last said of the origins of a consumer, of one kind, may be old.
+    pub fn doubt(&self, consumer: &ClusterName, kind: &Kind) {
+        for key in self.of_consumer(consumer, Some(kind)) {
+            self.with(&key, |record| record.doubted = true);
+        }
+    }
+
     /// Takes in a decision. Forgets origins that are gone. `None`: others have meanwhile taken the last room, or the last
     /// turn to move, and nothing was taken in.
     pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds<'_>) -> Option<Absorbed> {

@@ -69,11 +69,10 @@ impl Listener for Definitions {
             .enqueue(DefinitionKey { cluster: index.cluster().clone(), name: Arc::clone(&change.key.name) });
     }
 
-    /// Which RGDs are not there is known now: their revisions and rollouts may have been listed before.
+    /// Which RGDs are there is known (again): what is of them, here and in spokes, may have been listed before.
     fn completed(&self, _index: &Index) {
         if let Some(graphs) = self.0.upgrade() {
-            graphs.definitions.enqueue_all();
-            graphs.look_at_rollouts();
+            graphs.look_at_all();
         }
     }
 }

@@ -361,6 +361,13 @@ impl Machine for InstanceMachine {
         if let Some(instance) = seen.present() {
             self.says(key, decision.says_error(instance), &mut record);
         }
+        // With the answer to the write of its status it has another version. Once: its status may say which.
+        let mut complete = decision.complete;
+        if complete && !record.reviewed && served.is_some_and(|served| served.compiled.graph.reads_version) {
+            (complete, record.reviewed) = (false, true);
+        } else if decision.writes.is_empty() {
+            record.reviewed = false;
+        }
         let is_news = |note: &Note| self.is_news(key, &mut record.told, note);
         let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
         drop(record);
@@ -371,8 +378,6 @@ impl Machine for InstanceMachine {
             self.forget(key);
         }
         let steps = instance::Decision::steps(decision.writes);
-        // With the answer to the write of its status it has another version.
-        let complete = decision.complete && !served.is_some_and(|served| served.compiled.graph.reads_version);
         Ok(Plan { steps, listens, again: decision.again, complete, ..Plan::default() })
     }
 

@@ -14,6 +14,8 @@ pub struct Record {
     pub state: State,
     /// Whether its status says ERROR; `None`: it is not read.
     pub fails: Option<bool>,
+    /// Its status was written, and what is made of the version that it has since is looked at.
+    pub reviewed: bool,
     /// It needs watches of its own.
     pub needs: bool,
 }

@@ -1,7 +1,7 @@
 //! `Engine`: what the machines of one process share.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -13,7 +13,9 @@ use runtime_fleet::{
     fleet::Fleet,
     kind::{KindInfo, KindState},
     lease::Leadership,
+    lock::lock,
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{bodies::Bodies, decisions::Decisions, doubts::Doubts, meters::Meters, reads::Reads, recorder::Recorder};
@@ -25,6 +27,8 @@ const FENCE: Duration = Duration::from_secs(4);
 pub struct Engine {
     fleet: OnceLock<Arc<Fleet>>,
     leadership: OnceLock<Leadership>,
+    /// How often this process has taken over from another, and when it last did.
+    term: Mutex<(u64, Option<Instant>)>,
     /// Where decisions are made.
     pub decisions: Decisions,
     /// Bodies that were read for decisions.
@@ -54,6 +58,7 @@ impl Engine {
         Arc::new(Self {
             fleet: OnceLock::new(),
             leadership: OnceLock::new(),
+            term: Mutex::default(),
             decisions,
             bodies: Bodies::default(),
             doubts: Doubts::default(),
@@ -73,6 +78,25 @@ impl Engine {
     /// This tells whether we may write. Said once.
     pub fn set_leadership(&self, leadership: Leadership) {
         let _ = self.leadership.set(leadership);
+    }
+
+    /// This process comes to lead where another may have led before, and may have written what our watches, which may be
+    /// behind, do not show yet: all is listed again. Called before it may write.
+    pub fn begin_term(&self) {
+        let mut term = lock(&self.term);
+        *term = (term.0 + 1, Some(Instant::now()));
+        drop(term);
+        self.fleet().list_anew();
+    }
+
+    /// Which term this is. What was decided in another one may rest on what counts no more.
+    pub fn term(&self) -> u64 {
+        lock(&self.term).0
+    }
+
+    /// For how long this term has lasted; `None`: this process has not taken over from another.
+    pub fn term_age(&self) -> Option<Duration> {
+        lock(&self.term).1.map(|since| since.elapsed())
     }
 
     /// The clusters.

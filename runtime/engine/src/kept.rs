@@ -32,8 +32,9 @@ const PLAN: usize = 512;
 /// A plan, as it was drawn up.
 pub(crate) struct Drawn<S> {
     pub(crate) plan: Plan<S>,
-    /// When the decision began, and how many bodies had been read then.
+    /// When the decision began, in which term, and how many bodies had been read then.
     pub(crate) began: Instant,
+    pub(crate) term: u64,
     pub(crate) bodies: u64,
 }
 

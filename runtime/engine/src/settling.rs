@@ -44,7 +44,9 @@ impl Engine {
                 continue;
             }
             match self.is_there(doubt, failures).await {
-                Some(false) => break,
+                // Unless it was sent again meanwhile.
+                Some(false) if self.doubts.since(key, doubt, self.fleet()) == Some(since) => break,
+                Some(false) => continue,
                 // The watch will tell.
                 Some(true) => {}
                 None => failures += 1,

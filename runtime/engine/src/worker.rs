@@ -137,14 +137,17 @@ fn at_rest<S>(plan: &Plan<S>, unread: bool) -> Outcome {
     if plan.when_idle {
         return Outcome::WhenIdle;
     }
-    // Nobody tells when an API server that has not answered would.
-    let again = plan.again.or(unread.then_some(UNREAD));
-    again.map_or(Outcome::Done, Outcome::After)
+    sooner(plan.again, unread).map_or(Outcome::Done, Outcome::After)
+}
+
+/// Nobody tells when an API server that has not answered would.
+fn sooner(again: Option<Duration>, unread: bool) -> Option<Duration> {
+    again.into_iter().chain(unread.then_some(UNREAD)).min()
 }
 
 /// When a key is looked at again after all that was planned went through.
-fn afterwards<S>(plan: &Plan<S>) -> Outcome {
-    match (plan.again, plan.when_idle) {
+fn afterwards<S>(plan: &Plan<S>, unread: bool) -> Outcome {
+    match (sooner(plan.again, unread), plan.when_idle) {
         (None, false) => Outcome::Done,
         (Some(wait), false) => Outcome::After(wait),
         (None, true) => Outcome::WhenIdle,
@@ -214,10 +217,11 @@ fn decide<M: Machine>(
     confirmed: Option<Confirmed>,
 ) -> Result<Drawn<M::Subject>, Outcome> {
     let occasion = Occasion { busy: !patient && machine.queue().is_busy(), confirmed };
-    let (began, bodies) = (Instant::now(), machine.engine().bodies.puts());
+    let engine = machine.engine();
+    let (began, term, bodies) = (Instant::now(), engine.term(), engine.bodies.puts());
     let plan = machine.decide(key, &occasion);
     (machine.engine().meters.decided)(began.elapsed());
-    Ok(Drawn { plan: plan?, began, bodies })
+    Ok(Drawn { plan: plan?, began, term, bodies })
 }
 
 fn first_decision<M: Machine>(machine: &M, hand: &Hand<M>) -> First<M::Subject> {
@@ -281,11 +285,15 @@ async fn work<M: Machine>(
         if plan.steps.is_empty() || !machine.owns(key) {
             return ended(at_rest(plan, unread));
         }
+        if drawn.term != machine.engine().term() {
+            // What it rests on is listed again.
+            continue;
+        }
         match carry_out(&**machine, key, &mut plan.steps, &mut hand.slot).await {
             Went::Through => {
                 machine.went_through(key);
                 if plan.complete {
-                    return ended(afterwards(plan));
+                    return ended(afterwards(plan, unread));
                 }
             }
             Went::Again => {}

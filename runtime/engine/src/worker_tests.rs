@@ -91,11 +91,21 @@ async fn one_that_fails_keeps_none_back_and_many_that_fail_do() {
 #[test]
 fn what_is_left_for_an_idle_moment_is_not_forgotten() {
     let wait = Duration::from_secs(1);
-    let outcome = |again, when_idle| afterwards(&Plan::<()> { again, when_idle, complete: true, ..Plan::default() });
+    let plan = |again, when_idle| Plan::<()> { again, when_idle, complete: true, ..Plan::default() };
+    let outcome = |again, when_idle| afterwards(&plan(again, when_idle), false);
     assert_eq!(outcome(None, false), Outcome::Done);
     assert_eq!(outcome(Some(wait), false), Outcome::After(wait));
     assert_eq!(outcome(None, true), Outcome::WhenIdle);
     assert_eq!(outcome(Some(wait), true), Outcome::IdleAfter(wait));
+}
+
+#[test]
+fn what_could_not_be_read_is_tried_again_however_long_the_rest_may_wait() {
+    let plan = |again| Plan::<()> { again, complete: true, ..Plan::default() };
+    for (again, unread, wait) in [(None, true, 10), (Some(60), true, 10), (Some(2), true, 2), (Some(60), false, 60)] {
+        let (plan, wait) = (plan(again.map(Duration::from_secs)), Duration::from_secs(wait));
+        assert_eq!((afterwards(&plan, unread), at_rest(&plan, unread)), (Outcome::After(wait), Outcome::After(wait)));
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -223,7 +233,7 @@ async fn decisions_of_a_parked_key(op: Op, pause: Duration, meanwhile: impl Fn(&
     machine.queue.add(key.clone());
     let mut hand = Hand::new(machine.queue.next().await.unwrap());
     let plan = Plan::of([Write { op, ..write(0) }]);
-    let drawn = Drawn { plan, began: Instant::now(), bodies: 0 };
+    let drawn = Drawn { plan, began: Instant::now(), term: 0, bodies: 0 };
     let outcome = work(&machine, &mut hand, Some(drawn), &shift.kept).await;
     assert!(matches!(outcome, Outcome::Park(_)), "there is no slot: {outcome:?}");
     drop(hand);
@@ -281,7 +291,7 @@ async fn a_question_without_an_answer_is_asked_again_after_a_wait() {
         let Write { cluster, kind, namespace, name, .. } = write(0);
         let object = Interest { cluster, kind, namespace, name };
         let plan = Plan { steps: vec![Step::Confirm(Box::new(object.clone()))], ..Plan::default() };
-        let drawn = Drawn { plan, began: Instant::now(), bodies: 0 };
+        let drawn = Drawn { plan, began: Instant::now(), term: 0, bodies: 0 };
         let outcome = work(&machine, &mut hand, Some(drawn), &Kept::default()).await;
         assert_eq!(outcome, Outcome::Failed);
         assert_eq!(*lock(&machine.confirmed), Some(Confirmed { object, live: Live::Unknown }));

@@ -414,14 +414,21 @@ impl Index {
 
     /// A finished list of objects of which none is in memory yet: see [`Index::take_list`].
     pub fn replace(&self, listed: Vec<(ObjectKey, Object)>, resource_version: u64) -> Vec<Change> {
-        self.take_list(listed.into_iter().map(|(key, object)| (key, Arc::new(object))).collect(), resource_version)
+        let listed = listed.into_iter().map(|(key, object)| (key, Arc::new(object))).collect();
+        self.take_list(listed, resource_version, self.losses())
     }
 
     /// A finished list at `resource_version`. Returns what changed, also the deletes that no event told of.
     ///
     /// Lists may be long, so the new state is made beside the old one and then takes its place. Only the watch itself
-    /// calls this: what comes in meanwhile are answers to our own requests, which are carried over.
-    pub(crate) fn take_list(&self, listed: Vec<(ObjectKey, Arc<Object>)>, resource_version: u64) -> Vec<Change> {
+    /// calls this: what comes in meanwhile are answers to our own requests, which are carried over. One that was begun after
+    /// other `losses` than there are by now says nothing of what there is.
+    pub(crate) fn take_list(
+        &self,
+        listed: Vec<(ObjectKey, Arc<Object>)>,
+        resource_version: u64,
+        losses: u64,
+    ) -> Vec<Change> {
         let (before, sorts, restored, unknown, redefined) = {
             let mut state = self.write();
             state.learned = Some(Vec::new());
@@ -478,9 +485,15 @@ impl Index {
                 !restored && held.resource_version > listed
             });
             if let Some(held) = held.cloned() {
-                new.insert(key.clone(), held);
+                let key = new.insert(key, Arc::clone(&held));
                 changes.retain(|change| change.key != key);
+                if unknown {
+                    changes.push(Change { key, old: Some(Arc::clone(&held)), new: Some(held) });
+                }
             }
+        }
+        if self.losses() != losses {
+            (new.complete, new.doubt) = (false, state.doubt);
         }
         let sorted = state.sorted.cost();
         new.sorted = std::mem::take(&mut state.sorted);

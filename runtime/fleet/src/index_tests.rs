@@ -87,22 +87,22 @@ fn where_its_kind_looks_otherwise_nobody_can_tell_of_what_is_not_at_hand() {
         let bare = [(key("a"), object(1).bare()), (key("b"), object(2).bare())];
         bare.map(|(key, object)| (key.clone(), index.listed(&key, object))).into()
     };
-    index.take_list(listed(&index), 2);
+    index.take_list(listed(&index), 2, 0);
     let before = index.edition_since();
     index.fill(&key("a"), object(1));
-    assert!(index.take_list(listed(&index), 3).is_empty() && index.get(&key("a")).found().unwrap().has_body());
+    assert!(index.take_list(listed(&index), 3, 0).is_empty() && index.get(&key("a")).found().unwrap().has_body());
     index.mark_redefined();
-    assert_eq!(index.take_list(listed(&index), 4).len(), 2, "the same in memory, too");
+    assert_eq!(index.take_list(listed(&index), 4, 0).len(), 2, "the same in memory, too");
     assert!(!index.get(&key("a")).found().unwrap().has_body(), "it is read again");
     assert!(index.edition_since() > before);
-    assert!(index.take_list(listed(&index), 5).is_empty());
+    assert!(index.take_list(listed(&index), 5, 0).is_empty());
 }
 
 #[test]
 fn what_is_listed_as_it_is_held_is_in_memory_once() {
     let index = index();
     let held = Arc::new(object(1));
-    index.take_list(vec![(key("a"), Arc::clone(&held))], 1);
+    index.take_list(vec![(key("a"), Arc::clone(&held))], 1, index.losses());
     assert!(Arc::ptr_eq(&index.listed(&key("a"), object(1)), &held));
     for other in [object(2), object(1).bare()] {
         assert_eq!(*index.listed(&key("a"), other.clone()), other);
@@ -137,6 +137,21 @@ fn what_is_doubted_counts_for_nothing_until_it_is_listed_again() {
     let version = |name: &str| index.get(&key(name)).found().map(|object| object.resource_version);
     assert_eq!((version("a"), version("b"), index.get(&key("gone"))), (Some(5), Some(10), Lookup::Absent));
     assert!(index.replace(vec![(key("a"), object(5))], 8).is_empty(), "it is known now");
+}
+
+/// It was read before another process wrote what it does not hold.
+#[test]
+fn a_list_that_was_begun_before_the_doubt_does_not_end_it() {
+    let index = index();
+    let begun = index.losses();
+    index.doubt();
+    index.take_list(vec![(key("a"), Arc::new(object(5)))], 6, begun);
+    assert_eq!(
+        (index.is_complete(), index.get(&key("a")), index.get(&key("b"))),
+        (false, Lookup::Unknown, Lookup::Unknown)
+    );
+    index.take_list(vec![(key("a"), Arc::new(object(5)))], 6, index.losses());
+    assert!(index.is_complete() && index.get(&key("a")).found().is_some());
 }
 
 #[test]

@@ -71,6 +71,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         let connection = connection.within(told.path()).after(backoff.failures());
         watch.meet(&connection);
         let (started, from, lists) = (Instant::now(), watch.version, watch.lists());
+        let losses = index.losses();
         if lists && editions.list(server.kinds.edition_of(&kind), started) {
             index.mark_redefined();
         }
@@ -108,7 +109,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
                     server.gone_back();
                     replaced.set(server.replaced(&connection));
                 }
-                watch.replace(objects, version).await;
+                watch.replace(objects, version, losses).await;
                 watch.version = Some(version);
                 editions.complete(version);
                 // By then it may be known that it says nothing.
@@ -333,12 +334,12 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes in a whole list.
-    async fn replace(&self, objects: Vec<(ObjectKey, Arc<Object>)>, version: u64) {
+    /// Takes in a whole list, which was begun after so many losses.
+    async fn replace(&self, objects: Vec<(ObjectKey, Arc<Object>)>, version: u64, losses: u64) {
         let first = !self.index.is_complete();
         let count = objects.len();
         self.told.listing(self.index);
-        let changes = self.index.take_list(objects, version);
+        let changes = self.index.take_list(objects, version, losses);
         self.index.relieve();
         self.index.set_trouble(None);
         for (told, change) in changes.into_iter().enumerate() {

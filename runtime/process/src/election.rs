@@ -74,9 +74,8 @@ impl LeaseStore for Held {
         self.api()?.replace(lease).await
     }
 
-    /// Whoever led before may have written what our watches, which may be behind, do not show yet.
     fn won(&self) {
-        self.engine.fleet().list_anew();
+        self.engine.begin_term();
     }
 
     async fn released(&self, seen: &Lease) -> Result<bool, StoreError> {

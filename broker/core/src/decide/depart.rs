@@ -164,8 +164,9 @@ impl<'a> Pass<'a> {
         self.decision.restless = true;
         let best = match self.choose(origin, &[&own.id.provider]) {
             Choice::Best(best) => best,
-            Choice::Later(wait) => {
-                self.decision.again_in(wait);
+            Choice::Later(_) => {
+                // It is well where it is.
+                self.decision.again_in(LOST_MILLIS);
                 return None;
             }
             Choice::None { .. } => return None,

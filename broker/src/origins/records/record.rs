@@ -23,6 +23,8 @@ pub struct Record {
     pub memory: OriginMemory,
     /// How it stood after the last decision.
     pub(super) state: State,
+    /// That may be old: what there is of its consumer is not known any more, and it was not decided on since.
+    pub(super) doubted: bool,
     /// Which provider it is assigned to.
     pub(super) provider: Option<ClusterName>,
     /// Which AcceptAPI it counts for.
@@ -59,6 +61,11 @@ pub(super) fn accounts_at<'a>(
 }
 
 impl Record {
+    /// Whether how it stood may be old.
+    pub fn is_doubted(&self) -> bool {
+        self.doubted
+    }
+
     /// How it stood after the last decision.
     pub fn state(&self) -> State {
         self.state
@@ -108,6 +115,7 @@ impl Record {
     /// Takes in a decision, but for what `Room` gives and whom the origin listens to. Whether what its Migrations are
     /// told has changed.
     pub(super) fn absorb(&mut self, decision: &Decision) -> bool {
+        let doubted = std::mem::take(&mut self.doubted);
         let moved = self.moving.as_deref() != decision.moving.as_ref() || self.requests != decision.requests;
         self.memory.absorb(decision, self.moving.as_deref(), clock::now().millis);
         self.restless = decision.restless;
@@ -123,6 +131,6 @@ impl Record {
         let restated = self.state != decision.state;
         self.state = decision.state;
         self.provider.clone_from(&decision.provider);
-        moved || restated
+        moved || restated || doubted
     }
 }

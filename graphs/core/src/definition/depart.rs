@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     condition::name_of,
-    custom_resource::{crd_kind, generated_kind},
+    custom_resource::{crd_kind, generated_kind, is_established},
     decide::{Pass, rgd_kind},
     decision::{Serve, Subject},
     instance::{AT_ONCE, Instance, crd_deletion, deletion},
@@ -49,9 +49,14 @@ impl Pass<'_> {
         if crd.deleting {
             return false;
         }
-        let Instances::Known(instances) = self.snapshot.instances else {
-            self.decision.list_instances = true;
-            return false;
+        let instances = match self.snapshot.instances {
+            Instances::Known(instances) => instances,
+            // One that was never served has none.
+            Instances::Unknown if !is_established(crd) => &[],
+            Instances::Unknown => {
+                self.decision.list_instances = true;
+                return false;
+            }
         };
         if instances.is_empty() {
             let note = Note::normal("KindDeleted", format!("CRD {} was deleted", name_of(crd)));

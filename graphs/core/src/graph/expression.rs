@@ -100,9 +100,16 @@ impl<'a> Compiler<'a> {
 
 /// Whether an expression may read the version of an instance: by name, or in all that `schema` or its metadata is.
 fn reads_version(source: &str) -> bool {
+    // Anything but one of its fields: `schema.metadata.name`, and not `schema.metadata.map(…)`.
+    let is_field = |rest: &str| {
+        let field =
+            rest.strip_prefix('.').map(|rest| rest.trim_start_matches(|end: char| end == '_' || end.is_alphanumeric()));
+        field.is_some_and(|rest| !rest.starts_with('('))
+    };
     let is_whole = |name: &str| {
-        let mut after = source.match_indices(name).map(|(at, _)| &source[at + name.len()..]);
-        after.any(|rest| !rest.starts_with('.'))
+        let mut all =
+            source.match_indices(name).map(|(at, _)| (source[..at].ends_with('?'), &source[at + name.len()..]));
+        all.any(|(optional, rest)| optional || !is_field(rest))
     };
     ["resourceVersion", "managedFields"].iter().any(|name| source.contains(name))
         || is_whole("schema")
@@ -169,6 +176,8 @@ mod tests {
             "schema.metadata[\"resource\" + \"Version\"]",
             "schema",
             "[schema].map(all, all.metadata.?managedFields)",
+            "schema.?metadata.orValue({})",
+            "schema.metadata.exists(key, key == \"x\")",
         ];
         for source in reads {
             assert!(reads_version(source), "{source}");

@@ -67,6 +67,18 @@ fn with_the_flag_nothing_goes_while_instances_or_the_crd_are_not_known() {
     }
 }
 
+/// Its names were taken: nobody can list its instances, and there are none.
+#[test]
+fn with_the_flag_a_crd_that_was_never_served_goes() {
+    let mut world = World::settled(&plain());
+    world.allow_crd_deletion = true;
+    world.blind = Blind { instances: true, ..Blind::default() };
+    world.change_crd(|crd| crd["status"]["conditions"] = json!([{"type": "NamesAccepted", "status": "False"}]));
+    deleting(&mut world);
+    world.run();
+    assert!(world.rgd.is_none() && world.crd.is_none());
+}
+
 #[test]
 fn an_instance_that_is_being_deleted_is_not_deleted_again() {
     let mut world = World::settled(&plain());
