@@ -285,22 +285,33 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::migrations::registry::tests::migration;
+    use crate::{listen::listen, migrations::registry::tests::migration};
 
     #[tokio::test]
     async fn who_has_left_is_known_when_the_secrets_of_all_namespaces_are_taken_in() {
         let flags = ["--cluster-secrets-namespace", "consumer=a", "--cluster-secrets-namespace", "provider=b"];
         let (broker, _channels) = Broker::with_flags(&flags);
         broker.clusters.departures.files_read();
+        let hub = ClusterName::new(Role::Coordination, "hub");
+        broker.engage_unreachable(&hub);
+        let _listens = listen(&broker, broker.fleet());
+        let index = |watch: usize| broker.hub().unwrap().index(&broker.watches.cluster_secrets[watch].spec).unwrap();
+        for watch in 0..2 {
+            index(watch).replace(Vec::new(), 1);
+        }
         let mut engaged = Engaged::by(Arc::clone(&broker));
         for _ in 0..2 {
             engaged.listed(1);
             assert!(!broker.clusters.departures.are_known(), "those of the other namespace are on their way");
         }
         let known = migration(&json!({}));
-        broker.migrations.set_hub(&ClusterName::new(Role::Coordination, "hub"));
+        broker.migrations.set_hub(&hub);
         broker.migrations.update(&known.key.clone(), Some((known, MovedOrigin::Unknown)));
+        index(1).mark_incomplete();
         engaged.listed(0);
+        assert!(!broker.clusters.departures.are_known(), "what was told is known no more");
+        index(1).replace(Vec::new(), 2);
+        engaged.listed(1);
         assert!(broker.clusters.departures.are_known());
         assert_eq!(broker.migrations.queue.stats().adds, 1, "no provider would tell it that there is none of its name");
     }

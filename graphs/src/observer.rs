@@ -49,7 +49,8 @@ impl Observer for Graphs {
         if cluster.role() == Role::Spoke
             && [&self.fixed.generated, &self.fixed.crds].iter().any(|crds| ***crds == *spec)
         {
-            self.spokes.lose(cluster);
+            self.spokes.doubt(cluster);
+            self.look_at_rollouts();
         }
         if let Some(watch) = self.fixed.secrets.iter().position(|secrets| **secrets == *spec) {
             self.clusters.lost(watch);

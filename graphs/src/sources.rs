@@ -49,7 +49,10 @@ impl Engages for Spokes {
     }
 
     fn listed(&mut self, watch: usize) {
-        if let Some(graphs) = self.0.upgrade() {
+        let Some(graphs) = self.0.upgrade() else { return };
+        let index = graphs.engaged(&graphs.hub).and_then(|hub| hub.index(graphs.fixed.secrets.get(watch)?));
+        // One that has been lost since is listed again, and tells that.
+        if index.is_some_and(|index| index.is_complete()) {
             graphs.clusters.listed(watch);
             graphs.look_at_rollouts();
         }

@@ -92,6 +92,17 @@ impl Spokes {
         }
     }
 
+    /// What was seen of a spoke may be old. As long as that lasts it is as one that cannot be reached.
+    pub fn doubt(&self, cluster: &ClusterName) {
+        self.lose(cluster);
+        lock(&self.lost).entry(cluster.clone()).or_insert_with(|| clock::now().millis);
+    }
+
+    /// Its CRDs are read (again).
+    pub fn read(&self, cluster: &ClusterName) {
+        lock(&self.lost).remove(cluster);
+    }
+
     /// All spokes of an RGD.
     pub fn of_name(&self, name: &str) -> Vec<DefinitionKey> {
         self.keys(|key| *key.name == *name)

@@ -109,6 +109,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn whoever_comes_to_lead_waits_for_better_providers_as_after_a_start() {
+        let (broker, _listens) = broker();
+        assert!(broker.is_starting());
+        tokio::time::advance(2 * SETTLING).await;
+        assert!(!broker.is_starting());
+        broker.engine.begin_term();
+        assert!(broker.is_starting());
+        assert_eq!(broker.age(SETTLING), Duration::ZERO, "what was known before counts no more");
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_provider_is_looked_at_for_what_it_holds_what_is_not_known_of_it_and_who_names_it() {
         let (broker, _listens) = broker();
         tokio::time::advance(2 * SETTLING).await;

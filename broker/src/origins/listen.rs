@@ -62,6 +62,8 @@ impl Listener for Objects {
     /// What is there has just been told of, and nobody was told of what is not there.
     fn completed(&self, index: &Index) {
         self.broker.enqueue_orphans(&self.brokered, index);
+        let doubted = self.broker.origins.records.doubted(index.cluster(), &self.brokered.kind);
+        self.broker.origins.enqueue_each(doubted);
         self.broker.migrations.cluster_moved(index.cluster());
     }
 

@@ -101,6 +101,12 @@ impl Records {
         }
     }
 
+    /// Those of which that is so still.
+    pub fn doubted(&self, consumer: &ClusterName, kind: &Kind) -> Vec<OriginKey> {
+        let is_doubted = |key: &OriginKey| self.with(key, |record| record.doubted) == Some(true);
+        self.of_consumer(consumer, Some(kind)).into_iter().filter(is_doubted).collect()
+    }
+
     /// Takes in a decision. Forgets origins that are gone. `None`: others have meanwhile taken the last room, or the last
     /// turn to move, and nothing was taken in.
     pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds<'_>) -> Option<Absorbed> {

@@ -362,12 +362,9 @@ impl Machine for InstanceMachine {
             self.says(key, decision.says_error(instance), &mut record);
         }
         // With the answer to the write of its status it has another version. Once: its status may say which.
-        let mut complete = decision.complete;
-        if complete && !record.reviewed && served.is_some_and(|served| served.compiled.graph.reads_version) {
-            (complete, record.reviewed) = (false, true);
-        } else if decision.writes.is_empty() {
-            record.reviewed = false;
-        }
+        let reads_version = served.is_some_and(|served| served.compiled.graph.reads_version);
+        let complete = decision.complete && (!reads_version || record.reviewed);
+        record.reviewed &= !complete && !decision.writes.is_empty();
         let is_news = |note: &Note| self.is_news(key, &mut record.told, note);
         let news: Vec<Note> = decision.notes.into_iter().filter(is_news).collect();
         drop(record);
@@ -379,6 +376,14 @@ impl Machine for InstanceMachine {
         }
         let steps = instance::Decision::steps(decision.writes);
         Ok(Plan { steps, listens, again: decision.again, complete, ..Plan::default() })
+    }
+
+    fn wrote(&self, key: &InstanceKey, write: &Write<Subject>, _object: Option<&Object>) {
+        if write.subject == Subject::Status
+            && let Some(record) = self.graphs.instances.get(key)
+        {
+            lock(&record).reviewed = true;
+        }
     }
 
     fn remember<T>(&self, key: &InstanceKey, change: impl FnOnce(&mut Memory) -> T) -> Option<T> {

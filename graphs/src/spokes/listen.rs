@@ -40,6 +40,7 @@ impl Listener for Generated {
 
     fn completed(&self, index: &Index) {
         if let Some(graphs) = self.0.upgrade() {
+            graphs.spokes.read(index.cluster());
             graphs.look_at_all_in(index.cluster());
         }
     }

@@ -83,10 +83,10 @@ impl Engine {
     /// This process comes to lead where another may have led before, and may have written what our watches, which may be
     /// behind, do not show yet: all is listed again. Called before it may write.
     pub fn begin_term(&self) {
+        // In this order: whatever is decided in this term knows that.
+        self.fleet().list_anew();
         let mut term = lock(&self.term);
         *term = (term.0 + 1, Some(Instant::now()));
-        drop(term);
-        self.fleet().list_anew();
     }
 
     /// Which term this is. What was decided in another one may rest on what counts no more.

@@ -224,6 +224,25 @@ async fn right_before_each_write_it_is_asked_whether_it_may_go_out() {
     assert!(matches!(went().await, Went::Stopped(Outcome::Failed)), "it was sent");
 }
 
+/// It was drawn up by what watches had shown while another process led.
+#[tokio::test(start_paused = true)]
+async fn what_was_decided_in_another_term_is_decided_again() {
+    for takes_over in [false, true] {
+        let machine = Arc::new(Owner::of(stub::engine(1)));
+        machine.queue.add(One(stub::name()));
+        let mut hand = Hand::new(machine.queue.next().await.unwrap());
+        let (plan, term) = (Plan::of([write(0)]), machine.engine.term());
+        if takes_over {
+            machine.engine.begin_term();
+        }
+        let drawn = Drawn { plan, began: Instant::now(), term, bodies: 0 };
+        let outcome = work(&machine, &mut hand, Some(drawn), &Kept::default()).await;
+        // What is sent fails here; the next decision wants nothing.
+        let wanted = if takes_over { (Outcome::Done, 1) } else { (Outcome::Failed, 0) };
+        assert_eq!((outcome, machine.decided.load(Ordering::Relaxed)), wanted);
+    }
+}
+
 /// How often a key is decided on that was parked with this plan, once there is a slot.
 async fn decisions_of_a_parked_key(op: Op, pause: Duration, meanwhile: impl Fn(&Queue<One>)) -> usize {
     let machine = Arc::new(Owner::of(stub::engine(1)));

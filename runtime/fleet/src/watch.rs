@@ -350,6 +350,10 @@ impl<'a> Watch<'a> {
             self.told.changed(self.index, &change, first);
         }
         interleave().await;
+        if !self.index.is_complete() {
+            // It was begun before what is there was doubted: another one follows.
+            return;
+        }
         if first {
             info!(cluster = %self.index.cluster(), kind = %self.index.spec().gvk.kind, objects = count, "index complete");
             self.told.completed(self.index);

@@ -103,7 +103,7 @@ async fn nothing_counts_as_told_while_a_list_is_being_told() {
             server.set_kind(&gvk, &KindState::Missing, &Reading::Nothing);
             assert!(!cluster.has_told_of(&spec), "it is gone");
         }
-        watch.replace(vec![object(version)], version, 0).await;
+        watch.replace(vec![object(version)], version, index.losses()).await;
         assert!(cluster.has_told_of(&spec));
     }
     assert_eq!(*witness.told.lock().unwrap(), [false; 3]);

@@ -212,7 +212,7 @@ impl<'a> Pass<'a> {
 
     /// The consumer is served by the new copy; once all of it is there, the old copy goes, and with it the move ends.
     fn cut_over(&mut self, transfer: &Transfer<'a, '_>, site: &Site<'a>, copy: &'a View, successor: &Successor<'_>) {
-        let Transfer { assigned, migration, .. } = *transfer;
+        let Transfer { assigned, source, migration, .. } = *transfer;
         let to = &site.holder.provider;
         let own = self.snapshot.acceptances.iter().find(|acceptance| acceptance.id.provider == *to);
         // What the old copy listed stays until the move has ended: the consumer is never without.
@@ -223,8 +223,7 @@ impl<'a> Pass<'a> {
             None if !in_place => "the related resources".into(),
             None => match successor.unready.as_ref().filter(|_| !migration.is_some_and(|migration| migration.force)) {
                 Some(why) => format!("the copy at provider {} to be ready again: {why}", to.name()),
-                None => match self.dismiss(transfer, site, copy) {
-                    Dismissed::Asks => return self.stand_still(),
+                None => match self.dismiss(site.origin, assigned, source) {
                     Dismissed::Gone => return self.arrive(site.origin, assigned, to),
                     Dismissed::Deleted => return self.report(assigned, to, phase, "the old copy to go".into()),
                     Dismissed::Waits(why) => why,
@@ -286,12 +285,10 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Deletes the old copy, once the new provider has said that the new one is there: what was seen of that may be old, and
-    /// the old one all there is.
-    fn dismiss(&mut self, transfer: &Transfer<'a, '_>, site: &Site<'a>, new: &View) -> Dismissed {
-        let Transfer { assigned, source, .. } = *transfer;
+    /// Deletes the old copy.
+    fn dismiss(&mut self, origin: &'a View, assigned: &Assigned, source: Option<&'a Holder>) -> Dismissed {
         let name = assigned.provider.name();
-        if self.is_gone(site.origin, assigned, source) {
+        if self.is_gone(origin, assigned, source) {
             return Dismissed::Gone;
         }
         let Some(copy) = source.and_then(Holder::reachable_copy) else {
@@ -304,15 +301,6 @@ impl<'a> Pass<'a> {
             let why = format!("the old copy at provider {name} to go, which holds it by {who}");
             self.decision.notes.push(Note::warning(condition::HELD_BY_PROVIDER, format!("the move waits for {why}")));
             return Dismissed::Waits(why);
-        }
-        let to = &site.holder.provider;
-        match self.confirm(self.copy_at(to)) {
-            Some(live @ Live::Present { deleting: false, .. }) if live.is_of(&new.uid) => {}
-            Some(_) => {
-                self.decision.again_in(LOST_MILLIS);
-                return Dismissed::Waits(format!("provider {} to say what became of its copy", to.name()));
-            }
-            None => return Dismissed::Asks,
         }
         self.delete_copy(&assigned.provider, copy, None);
         Dismissed::Deleted
@@ -394,8 +382,6 @@ impl<'a> Pass<'a> {
 enum Dismissed {
     Gone,
     Deleted,
-    /// Whether the new one is there.
-    Asks,
     Waits(String),
 }
 

@@ -34,6 +34,22 @@ fn served() -> Decision {
 const ONE: Bounds<'static> = Bounds::ONE_MOVE;
 
 #[test]
+fn what_was_said_of_an_origin_may_be_old_until_it_is_decided_on() {
+    let records = Records::default();
+    let a = key("a");
+    records.absorb(&a, &served(), ONE).unwrap();
+    let doubted = || records.with(&a, |record| record.is_doubted()).unwrap();
+    records.doubt(&ClusterName::consumer("another"), &a.gvk);
+    assert!(!doubted());
+    records.doubt(&a.cluster, &a.gvk);
+    assert!(doubted());
+    assert_eq!(records.doubted(&a.cluster, &a.gvk), std::slice::from_ref(&a));
+    assert!(records.absorb(&a, &served(), ONE).unwrap().moved, "its Migrations look at it");
+    assert!(!doubted());
+    assert!(!records.absorb(&a, &served(), ONE).unwrap().moved);
+}
+
+#[test]
 fn a_turn_goes_to_who_waits_for_it() {
     let records = Records::default();
     for name in ["a", "b", "c"] {

@@ -52,7 +52,7 @@ impl Pass<'_> {
         let instances = match self.snapshot.instances {
             Instances::Known(instances) => instances,
             // One that was never served has none.
-            Instances::Unknown if !is_established(crd) => &[],
+            Instances::Unknown if crd.conditions_known && !is_established(crd) => &[],
             Instances::Unknown => {
                 self.decision.list_instances = true;
                 return false;

@@ -72,11 +72,11 @@ fn whoever_may_be_chosen_in_a_moment_is_waited_for() {
         world.engage(ClusterName::provider("p3"));
         world.provider("p3").reach = Reach::Settling;
     };
-    let soon = Some(Duration::from_millis(200));
+    let (later, soon) = (Some(Duration::from_secs(2)), Some(Duration::from_millis(200)));
     let mut attracted = corp();
     attracted.annotate("p2/all", false, true);
     settling(&mut attracted);
-    assert_eq!((attracted.look(&web()).again, next(&attracted)), (soon, Value::Null));
+    assert_eq!((attracted.look(&web()).again, next(&attracted)), (later, Value::Null), "it is well where it is");
     let mut late = corp();
     rename(&mut late, "a.com");
     begin(&mut late);

@@ -191,23 +191,6 @@ fn an_old_copy_that_is_only_remembered_is_nothing_to_go_back_to() {
     }
 }
 
-/// The watch of the new provider is silent: its copy has gone since it was seen.
-#[test]
-fn the_old_copy_stays_where_the_new_one_is_only_remembered() {
-    let mut world = ready_beside_a_third();
-    let p2 = world.provider("p2");
-    p2.stale = Some(p2.objects.clone());
-    p2.delete(&World::copy_at(&web()));
-    for _ in 0..6 {
-        world.pass(&web());
-        assert!(world.copy("p1", &web()).is_some(), "it is the only one");
-    }
-    world.provider("p2").stale = None;
-    world.settle_served(&web());
-    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
-    assert!(world.copy("p1", &web()).is_none());
-}
-
 /// Somebody else would have it; the second copy, which may be the only one, would go.
 #[test]
 fn nobody_goes_on_before_all_say_the_same_of_the_old_copy() {
