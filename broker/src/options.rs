@@ -8,8 +8,7 @@ use std::{
 };
 
 use broker_api::Role;
-use broker_core::naming::is_namespace;
-use broker_core::{migration::configuration::is_system, snapshot::Limits};
+use broker_core::{migration::configuration::is_system, naming::is_namespace, snapshot::Limits};
 use clap::{Parser, ValueEnum};
 use runtime_fleet::source::Given;
 use runtime_process::amount::{duration, memory, size};
