@@ -18,7 +18,7 @@ use crate::{
     audience::Audience as _,
     budget::Share,
     hashed::HashMap,
-    index::{Change, Index, Source},
+    index::{Change, Doubt, Index, Source},
     kind::{KindState, SchemaNews},
     listener::Observer,
     object::{Object, ObjectKey},
@@ -204,16 +204,9 @@ impl Served for Cluster {
         self.indexes_of(gvk).iter().for_each(|index| index.mark_incomplete());
     }
 
-    fn lose_sight(&self) {
+    fn doubt(&self, why: Doubt) {
         for index in self.indexes() {
-            index.mark_restored();
-            self.incomplete(&index);
-        }
-    }
-
-    fn doubt(&self) {
-        for index in self.indexes() {
-            index.doubt();
+            index.doubt(why);
             self.incomplete(&index);
         }
     }

@@ -125,7 +125,7 @@ fn what_is_doubted_counts_for_nothing_until_it_is_listed_again() {
     let index = index();
     index.replace(vec![(key("a"), object(5)), (key("gone"), object(4))], 6);
     index.upsert(key("b"), object(9), Source::Response);
-    index.doubt();
+    index.doubt(Doubt::Old);
     for name in ["a", "b", "gone", "none"] {
         assert_eq!(index.get(&key(name)), Lookup::Unknown, "{name}");
     }
@@ -144,7 +144,7 @@ fn what_is_doubted_counts_for_nothing_until_it_is_listed_again() {
 fn a_list_that_was_begun_before_the_doubt_does_not_end_it() {
     let index = index();
     let begun = index.losses();
-    index.doubt();
+    index.doubt(Doubt::Old);
     index.take_list(vec![(key("a"), Arc::new(object(5)))], 6, begun);
     assert_eq!(
         (index.is_complete(), index.get(&key("a")), index.get(&key("b"))),

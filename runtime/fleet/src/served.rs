@@ -5,6 +5,7 @@ use kube::core::GroupVersionKind;
 
 use crate::{
     audience::Audience,
+    index::Doubt,
     kind::{KindState, SchemaNews},
 };
 
@@ -19,11 +20,8 @@ pub(crate) trait Served: Audience {
     /// A kind is not served (any more): nobody can say what there is of it.
     fn mark_incomplete(&self, gvk: &GroupVersionKind);
 
-    /// The API server has gone back in time: nobody can say what there is of anything until it is listed again.
-    fn lose_sight(&self);
-
-    /// What was seen may be old: it counts for nothing until it is listed again.
-    fn doubt(&self);
+    /// Nobody can say what there is of anything until it is listed again, and why.
+    fn doubt(&self, why: Doubt);
 
     /// Something is new of a kind.
     fn tell_kind(&self, gvk: &GroupVersionKind, state: &KindState, schema: SchemaNews<'_>);

@@ -25,7 +25,7 @@ use crate::{
     call::Caller,
     cluster::state::ClusterState,
     conventions::Conventions,
-    index::Index,
+    index::{Doubt, Index},
     intake::Intake,
     kind::{KindInfo, KindState, SchemaNews},
     kinds::{
@@ -282,19 +282,18 @@ impl Server {
         if self.restored.swap(returns, Ordering::Relaxed) == returns {
             return;
         }
-        self.kinds.crds.mark_restored();
-        self.clusters().iter().for_each(|cluster| cluster.lose_sight());
-        self.begin_anew();
+        self.kinds.crds.doubt(Doubt::Restored);
+        self.begin_anew(Doubt::Restored);
     }
 
     /// Whatever was seen before may be old, and counts for nothing until it is listed again.
     pub(crate) fn list_anew(&self) {
-        self.clusters().iter().for_each(|cluster| cluster.doubt());
-        self.begin_anew();
+        self.begin_anew(Doubt::Old);
     }
 
-    /// After what is held says so: a watch that begins anew is to find that it has to list.
-    fn begin_anew(&self) {
+    fn begin_anew(&self, why: Doubt) {
+        self.clusters().iter().for_each(|cluster| cluster.doubt(why));
+        // After that: a watch that begins anew is to find that it has to list.
         self.link.send_modify(|link| link.anew += 1);
     }
 

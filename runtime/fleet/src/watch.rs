@@ -21,7 +21,7 @@ use crate::{
     call::{DEADLINE, JSON, LIST_LIMIT, get},
     dial::Content,
     error::{CallError, Status, cut},
-    index::{Change, Index, Source},
+    index::{Change, Doubt, Index, Source},
     kind::KindInfo,
     lines::{Lines, SILENCE},
     object::{Object, ObjectKey},
@@ -115,7 +115,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
                 // By then it may be known that it says nothing.
                 if lost.now_or_never().is_some() || replaced.now_or_never() == Some(true) {
                     watch.version = None;
-                    watch.index.doubt();
+                    watch.index.doubt(Doubt::Old);
                     watch.lose_sight();
                 }
                 continue;

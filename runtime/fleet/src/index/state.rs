@@ -21,8 +21,8 @@ pub enum Source {
 }
 
 /// Why what is held counts for nothing until it is listed again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Doubt {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(crate) enum Doubt {
     /// It counts.
     #[default]
     None,

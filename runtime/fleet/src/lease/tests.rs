@@ -4,10 +4,7 @@
 use std::{
     future::pending,
     pin::pin,
-    sync::{
-        Arc, Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use k8s_openapi::{
@@ -65,7 +62,7 @@ struct Store {
     /// Of whoever uses it.
     leadership: Arc<Mutex<Option<Leadership>>>,
     /// How often that has won.
-    won: Arc<AtomicUsize>,
+    won: Arc<Mutex<usize>>,
 }
 
 impl Store {
@@ -166,9 +163,8 @@ impl LeaseStore for Store {
     }
 
     fn won(&self) {
-        let leads = self.leadership.lock().unwrap().as_ref().is_some_and(Leadership::is_leader);
-        assert!(!leads, "nobody may write before");
-        self.won.fetch_add(1, Ordering::Relaxed);
+        assert!(!self.leadership.lock().unwrap().as_ref().is_some_and(Leadership::is_leader), "nobody may write yet");
+        *self.won.lock().unwrap() += 1;
     }
 
     async fn released(&self, seen: &Lease) -> Result<bool, StoreError> {
@@ -242,7 +238,7 @@ async fn the_first_leads_and_the_second_follows() {
     assert!(!b.leadership.is_leader());
     assert_eq!(b.leadership.valid_until(), None);
     assert_eq!(a.store.holder(), "a");
-    let won = |broker: &Broker| broker.store.won.load(Ordering::Relaxed);
+    let won = |broker: &Broker| *broker.store.won.lock().unwrap();
     assert_eq!((won(&a), won(&b)), (1, 0), "once, however often it is renewed");
 }
 
