@@ -27,6 +27,7 @@ use runtime_fleet::{
 use serde_json::{Value, json};
 use tokio::{
     sync::watch,
+    task::yield_now,
     time::{Instant, sleep},
 };
 use tower::{BoxError, ServiceExt as _};
@@ -152,7 +153,8 @@ impl Wire {
         *self.0.broken.borrow()
     }
 
-    fn fate(&self, server: &str, what: &str, writes: bool, watches: bool) -> Fate {
+    /// What it meets with, and a number by chance.
+    fn fate(&self, server: &str, what: &str, writes: bool, watches: bool) -> (Fate, u64) {
         let mut state = self.state();
         let what = format!("{server} {what}");
         let mut random = Uids::seeded(mixed(state.seed, &what));
@@ -177,10 +179,25 @@ impl Wire {
             below += share;
             chance < below
         });
-        met.map_or(Fate::Passes, |(_, fate)| fate)
+        (met.map_or(Fate::Passes, |(_, fate)| fate), detail)
+    }
+
+    /// See [`Weather::fine`].
+    async fn finely(&self, server: &ApiServer, request: &mut Request<Body>, chance: u64) {
+        for _ in 0..chance % 4 {
+            yield_now().await;
+        }
+        let uri = request.uri().to_string();
+        if uri.contains("continue=") && (chance / 4).is_multiple_of(8) {
+            server.compact();
+        }
+        if let Ok(uri) = uri.replace("limit=500", "limit=2").parse() {
+            *request.uri_mut() = uri;
+        }
     }
 
     async fn send(self, server: ApiServer, mut request: Request<Body>) -> Result<Response<Content>, BoxError> {
+        self.0.world.asked();
         if self.is_broken() {
             return pending().await;
         }
@@ -200,12 +217,15 @@ impl Wire {
         let what = format!("{} {}", request.method(), request.uri().path());
         let must_lead = writes && !elects;
         self.check_lead(&server, must_lead, &what);
-        let fate = self.fate(server.name(), &what, writes, watches);
+        let (fate, chance) = self.fate(server.name(), &what, writes, watches);
         if fate != Fate::Passes {
             self.0.world.tell(server.name(), &self.0.program, format!("{fate:?}: {what}"));
         }
         if let Some(left) = self.frozen() {
             return if writes { self.stray(server, request, left).await } else { pending().await };
+        }
+        if self.state().weather.fine {
+            self.finely(&server, &mut request, chance).await;
         }
         let mut arrives = true;
         match fate {

@@ -45,7 +45,12 @@ pub struct World {
     servers: Mutex<BTreeMap<String, ApiServer>>,
     /// Servers that no wire reaches, by name.
     outages: watch::Sender<BTreeMap<String, Outage>>,
+    /// How many requests have been sent in it.
+    asked: watch::Sender<u64>,
 }
+
+/// No story takes so many requests: the longest of 10,000 took a tenth.
+const MOST: u64 = 400_000;
 
 impl World {
     /// A world without API servers. All that looks random in it follows from `seed`.
@@ -56,6 +61,7 @@ impl World {
             journal: Journal::default(),
             servers: Mutex::default(),
             outages: watch::Sender::default(),
+            asked: watch::Sender::default(),
         })
     }
 
@@ -96,8 +102,28 @@ impl World {
     }
 
     /// How a server cannot be reached, if it cannot.
-    pub(crate) fn outage(&self, server: &str) -> Option<Outage> {
+    pub fn outage(&self, server: &str) -> Option<Outage> {
         self.outages.borrow().get(server).copied()
+    }
+
+    /// A request is sent.
+    pub(crate) fn asked(&self) {
+        self.asked.send_if_modified(|asked| {
+            *asked += 1;
+            *asked == MOST
+        });
+    }
+
+    /// How many requests have been sent in it so far.
+    pub fn requests(&self) -> u64 {
+        *self.asked.borrow()
+    }
+
+    /// Until so many requests were sent that somebody sends them without end, maybe without any time that passes: what is wrong.
+    pub async fn endless(&self) -> String {
+        // We hold the other end.
+        let _ = self.asked.subscribe().wait_for(|asked| *asked >= MOST).await;
+        format!("it does not come to an end: {MOST} requests were sent")
     }
 
     /// Until a server can no longer be reached.

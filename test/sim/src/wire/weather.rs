@@ -23,6 +23,9 @@ pub struct Weather {
     pub stale: u64,
     /// Which of them is chance of each watch's own; else it is those of the same number of all watches.
     pub apart: bool,
+    /// Others have their turn before a request arrives, and lists come two objects at a time, of which some are of what is forgotten by
+    /// then.
+    pub fine: bool,
     /// Each write takes so long until it is done. One that is given up before is not.
     pub slow: Duration,
 }
@@ -39,6 +42,7 @@ impl Weather {
         astray: 0,
         stale: 0,
         apart: false,
+        fine: false,
         slow: Duration::ZERO,
     };
 
@@ -55,7 +59,7 @@ impl Weather {
     }
 
     fn shares(&mut self) -> [(&'static str, &mut u64); 8] {
-        let Self { lost, unanswered, refused, conflicts, late, cut, astray, stale, apart: _, slow: _ } = self;
+        let Self { lost, unanswered, refused, conflicts, late, cut, astray, stale, apart: _, fine: _, slow: _ } = self;
         [
             ("lost", lost),
             ("unanswered", unanswered),

@@ -101,6 +101,8 @@ pub(crate) enum Act {
     /// A person deletes it.
     GiveBack(Thing),
     Forge(Thing, Forgery),
+    /// A person says that it may go although nobody knows what becomes of its copy.
+    Force(Thing),
     Pause(Thing),
     Resume(Thing),
     /// Somebody at the provider takes marks off its copies.
@@ -124,7 +126,7 @@ pub(crate) enum Act {
     Steal(&'static str),
     Policy(&'static str, Policy),
     Mood(&'static str, Mood),
-    /// The platform takes a provider out of the configuration.
+    /// The platform takes a cluster out of the configuration.
     Leave(&'static str),
     Return(&'static str),
     /// An API server cannot be reached.
@@ -159,6 +161,7 @@ impl Act {
             | Self::Edit(thing, _)
             | Self::GiveBack(thing)
             | Self::Forge(thing, _)
+            | Self::Force(thing)
             | Self::Pause(thing)
             | Self::Resume(thing)
             | Self::Strip(thing, _)

@@ -79,6 +79,7 @@ async fn perform(world: &World, server: &ApiServer, act: Act) {
         Act::GiveBack(thing) => {
             ann.ask("DELETE", &path(thing), &Value::Null).await;
         }
+        Act::Force(thing) => annotate(&ann, thing, &json!({keys::FORCE_DELETE: "true"})).await,
         Act::Pause(thing) => annotate(&ann, thing, &json!({keys::PAUSED: "true"})).await,
         Act::Resume(thing) => annotate(&ann, thing, &json!({keys::PAUSED: null})).await,
         Act::Hold(thing) => hold(&ann, thing, true).await,

@@ -49,6 +49,7 @@ impl<'a> Director<'a> {
             | Act::Edit(thing, _)
             | Act::GiveBack(thing)
             | Act::Forge(thing, _)
+            | Act::Force(thing)
             | Act::Pause(thing)
             | Act::Resume(thing)
             | Act::Hold(thing)
@@ -63,9 +64,7 @@ impl<'a> Director<'a> {
             Act::Steal(provider) => self.steal(provider).await,
             Act::Policy(provider, policy) => self.set_policy(provider, policy).await,
             Act::Mood(provider, mood) => _ = self.stage.moods[provider].send_replace(mood),
-            Act::Leave(provider) => {
-                self.at_hub("DELETE", &format!("{CLUSTERS}/{provider}"), &Value::Null).await;
-            }
+            Act::Leave(name) => self.at_hub("DELETE", &format!("{CLUSTERS}/{name}"), &Value::Null).await,
             Act::Return(name) => self.at_hub("POST", CLUSTERS, &cluster_secret(name)).await,
             Act::Outage(server, outage) => world.set_outage(server, Some(outage)),
             Act::Heal(server) => world.set_outage(server, None),
@@ -336,7 +335,7 @@ impl<'a> Director<'a> {
 }
 
 /// A CRD as a server has it.
-fn definition(server: &ApiServer, name: &str) -> Option<Arc<Value>> {
+pub(crate) fn definition(server: &ApiServer, name: &str) -> Option<Arc<Value>> {
     server.objects("customresourcedefinitions.apiextensions.k8s.io").remove(&(String::new(), name.to_owned()))
 }
 
@@ -345,7 +344,7 @@ fn is_hash(text: &str) -> bool {
     text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-fn is_going(crd: &Value) -> bool {
+pub(crate) fn is_going(crd: &Value) -> bool {
     crd["metadata"]["deletionTimestamp"].is_string()
 }
 

@@ -14,6 +14,7 @@ mod ending;
 mod furnished;
 mod graphs;
 mod hasty;
+mod heed;
 mod judge;
 mod mishap;
 mod mover;
@@ -207,7 +208,7 @@ fn worlds_that_go_wrong_get_to_the_same_end() {
     if let Some(seed) = number("SEED") {
         return tell_one(seed);
     }
-    let first = number("FIRST").unwrap_or(plan::ACCEPTANCES);
+    let first = number("FIRST").unwrap_or(plan::HEEDED);
     let seeds: Vec<u64> = (first..first + number("SEEDS").unwrap_or(8)).collect();
     let failures = crowd(&seeds);
     if let Some(first) = failures.first().and_then(|seed| shrink(Plan::drawn(*seed))) {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use sim::Outage;
 
 use crate::{
-    act::{Act, Policy},
+    act::{Act, Policy, Thing},
     chance::Chance,
-    plan::{ACCEPTANCES, KINDS},
+    plan::{ACCEPTANCES, HEEDED, KINDS},
     stage::{HUB, PROVIDERS, TENANTS},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 fn mishap(chance: &mut Chance, seed: u64) -> (Act, Act) {
     let provider = chance.one_of(&PROVIDERS[..2]);
     let anybody = chance.one_of(&[HUB, HUB, TENANTS[0], provider]);
-    match chance.below(if seed < ACCEPTANCES { 9 } else { 10 }) {
+    match chance.below(kinds(seed)) {
         0 | 1 => (Act::Outage(HUB, chance.one_of(&[Outage::Refused, Outage::Silent])), Act::Heal(HUB)),
         2 => (Act::Outage(anybody, Outage::Unauthorized), Act::Heal(anybody)),
         3 => (Act::Compact(HUB), Act::Nothing),
@@ -33,7 +33,18 @@ fn mishap(chance: &mut Chance, seed: u64) -> (Act, Act) {
             let outage = chance.one_of(&[Outage::Refused, Outage::Silent, Outage::Unauthorized]);
             (Act::Outage(provider, outage), Act::Heal(provider))
         }
-        _ => (Act::Withdraw(provider), Act::Readmit(provider)),
+        9 => (Act::Withdraw(provider), Act::Readmit(provider)),
+        10 => (Act::Leave(TENANTS[0]), Act::Return(TENANTS[0])),
+        _ => (Act::Force(Thing::FIRST), Act::GiveBack(Thing::FIRST)),
+    }
+}
+
+/// How many sorts of them there are.
+fn kinds(seed: u64) -> u64 {
+    match seed {
+        ..ACCEPTANCES => 9,
+        ACCEPTANCES..HEEDED => 10,
+        HEEDED.. => 12,
     }
 }
 

@@ -25,8 +25,12 @@ const ALIKE: u64 = 10;
 /// From this seed on the kind of a consumer may vanish.
 pub(crate) const KINDS: u64 = 11_000_000;
 
-/// From this seed on a provider's AcceptAPIs may vanish with their kind. `make simulate` begins here.
+/// From this seed on a provider's AcceptAPIs may vanish with their kind.
 pub(crate) const ACCEPTANCES: u64 = 12_000_000;
+
+/// From this seed on a consumer may leave, people force deletions, weather is [fine](Weather::fine), and policies have to be
+/// heeded before everything is put in order. `make simulate` begins here.
+pub(crate) const HEEDED: u64 = 13_000_000;
 
 /// What is done in a world, and what goes wrong.
 #[derive(Debug, Clone)]
@@ -45,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) skew: i64,
     /// Each process writes to one API server only one thing at a time.
     pub(crate) narrow: bool,
+    /// What policies say has to be done before everything is put in order.
+    pub(crate) heeds: bool,
     /// What was taken out of it, to see whether it matters.
     without: BTreeSet<String>,
 }
@@ -67,6 +73,7 @@ impl Plan {
             elects: false,
             skew: 0,
             narrow: false,
+            heeds: false,
             without: BTreeSet::new(),
         }
     }
@@ -92,6 +99,7 @@ impl Plan {
             astray: share() / 4,
             stale: share() * 2,
             apart: seed >= OWN,
+            fine: seed >= HEEDED,
             slow: Duration::ZERO,
         };
         let processes = chance.one_of(&[1, 1, 1, 1, 1, 2, 2, 3]);
@@ -102,7 +110,8 @@ impl Plan {
         }
         let skew = chance.one_of(&[0, 0, 0, 0, 3600, -3600]);
         let narrow = chance.below(4) == 0;
-        Self { weather, crashes, elects: processes > 1, skew, narrow, ..plan }
+        let heeds = seed >= HEEDED;
+        Self { weather, crashes, elects: processes > 1, skew, narrow, heeds, ..plan }
     }
 
     /// The same story, and nothing goes wrong.
@@ -128,6 +137,11 @@ impl Plan {
     /// With this weather.
     pub(crate) fn in_weather(self, weather: Weather) -> Self {
         Self { weather, ..self }
+    }
+
+    /// What policies say has to be done before everything is put in order.
+    pub(crate) fn heeding(self) -> Self {
+        Self { heeds: true, ..self }
     }
 
     /// With an election, of one process too.

@@ -140,7 +140,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
 }
 
 fn plan(acts: &[Act]) -> Plan {
-    Plan::of(1, acts.iter().map(|act| (*act, Duration::from_secs(30))).collect())
+    Plan::of(1, acts.iter().map(|act| (*act, Duration::from_secs(30))).collect()).heeding()
 }
 
 /// Tells these with a crash after each `step`-th write, and returns how many worlds that were.

@@ -14,6 +14,7 @@ use crate::{
     broker::Broker,
     director::Director,
     ending::{Ending, ending},
+    heed::heeded,
     judge::judge,
     panics::heard,
     plan::Plan,
@@ -65,25 +66,34 @@ async fn run(plan: Plan) -> Told {
         Program::start(Broker { at, elects, skew, narrow }, &stage.world, seed, crashes.clone())
     };
     let programs: Vec<Program> = plan.crashes.iter().enumerate().map(start).collect();
-    let mut failure = None;
-    let served = act(&plan, &stage, &programs, &mut failure).await;
-    set_weather(&programs, plan.weather);
-    let director = Director::of(&stage);
-    for thing in Thing::all(stage.tenants) {
-        director.perform(Act::GiveBack(thing)).await;
-    }
-    sleep(TROUBLE).await;
-    set_weather(&programs, settled(&plan));
-    let failure = match failure.or(director.settle().await.err()) {
-        Some(failure) => Some(failure),
-        None => stage.world.quiet(QUIET, PATIENCE).await.err(),
+    let (served, gone, failure) = tokio::select! {
+        biased;
+        played = play(&plan, &stage, &programs) => played,
+        endless = stage.world.endless() => (ending(&stage), ending(&stage), Some(endless)),
     };
-    let gone = ending(&stage);
     let entries = stage.world.journal().take();
     let writes = programs.iter().map(Program::work).sum();
     programs.into_iter().for_each(Program::end);
     stage.world.end();
     Told { plan, entries, writes, served, gone, failure }
+}
+
+/// How it is when everything is served, and when everything was given back.
+async fn play(plan: &Plan, stage: &Stage, programs: &[Program]) -> (Ending, Ending, Option<String>) {
+    let mut failure = None;
+    let served = act(plan, stage, programs, &mut failure).await;
+    set_weather(programs, plan.weather);
+    let director = Director::of(stage);
+    for thing in Thing::all(stage.tenants) {
+        director.perform(Act::GiveBack(thing)).await;
+    }
+    sleep(TROUBLE).await;
+    set_weather(programs, settled(plan));
+    let failure = match failure.or(director.settle().await.err()) {
+        Some(failure) => Some(failure),
+        None => stage.world.quiet(QUIET, PATIENCE).await.err(),
+    };
+    (served, ending(stage), failure)
 }
 
 /// What is done while everything is asked for.
@@ -104,11 +114,19 @@ async fn act(plan: &Plan, stage: &Stage, programs: &[Program], failure: &mut Opt
     }
     sleep(TROUBLE).await;
     set_weather(programs, settled(plan));
-    *failure = match director.settle().await {
-        Ok(()) => stage.world.quiet(QUIET, PATIENCE).await.err(),
-        Err(why) => Some(why),
+    let unheeded = if plan.heeds { heeds(stage).await } else { Ok(()) };
+    let settled = match director.settle().await {
+        Ok(()) => stage.world.quiet(QUIET, PATIENCE).await,
+        Err(why) => Err(why),
     };
+    *failure = unheeded.and(settled).err();
     ending(stage)
+}
+
+/// Whether, once all that can be done is done, everything is where policies say.
+async fn heeds(stage: &Stage) -> Result<(), String> {
+    stage.world.quiet(QUIET, PATIENCE).await.map_err(|why| format!("before all is put in order {why}"))?;
+    heeded(stage)
 }
 
 /// What is slow does not become fast.

@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use sim::{Outage, Weather};
 
-use crate::{chance::Chance, plan::OWN};
+use crate::{
+    chance::Chance,
+    plan::{HEEDED, OWN},
+};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -75,6 +78,7 @@ impl Plan {
             cut: share(6) * 4,
             stale: share(7) * 2,
             apart: seed >= OWN,
+            fine: seed >= HEEDED,
             ..Weather::CALM
         };
         let crashes = (0..of(8) % 4).map(|crash| 1 + of(9 + crash) % 20).collect();

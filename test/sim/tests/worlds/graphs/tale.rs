@@ -66,34 +66,13 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
         Program::start(controller, &stage.world, seed.wrapping_add(process << 48), crashes)
     };
     let programs: Vec<Program> = (0..).zip(&scenario.processes).map(start).collect();
-    let (mut seen, mut failure) = (Vec::new(), None);
-    for (number, scene) in scenario.scenes.iter().enumerate() {
-        let begun = count(&stage.world);
-        for program in &programs {
-            program.set_weather(plan.weather);
-        }
-        for act in &scene.acts {
-            stage.world.tell("", "ann", format!("scene {number}: {act}"));
-            act.play(&stage, plan.outage).await;
-        }
-        for what in plan.befalls(number, scenario.scenes.len()) {
-            befall(what, &stage, &programs);
-        }
-        sleep(TROUBLE).await;
-        for program in &programs {
-            program.set_weather(Weather::CALM);
-        }
-        let quiet = stage.world.quiet(QUIET, PATIENCE).await;
-        failure = failure.or(quiet.err().map(|why| format!("scene {number}: {why}")));
-        let mut ending = ending(&stage);
-        if scenario.renumbers {
-            without_numbers(&mut ending);
-        }
-        let acts = || scenario.scenes[..=number].iter().flat_map(|scene| &scene.acts);
-        without_adoption(&mut ending, |place| acts().any(|act| act.disowns(place)));
-        let (orphans, steps) = (orphans(&stage), begun..count(&stage.world));
-        seen.push(Seen { ending, deeds: Deeds::default(), orphans, steps });
-    }
+    let mut seen = Vec::new();
+    let played = scenes(&scenario, &plan, &stage, &programs, &mut seen);
+    let failure = tokio::select! {
+        biased;
+        trouble = played => trouble,
+        endless = stage.world.endless() => Some(endless),
+    };
     let entries = stage.world.journal().take();
     for seen in &mut seen {
         seen.deeds = Deeds::of(&entries[seen.steps.clone()]);
@@ -105,6 +84,45 @@ async fn play(scenario: Scenario, seed: u64, plan: Plan) -> Told {
     programs.into_iter().for_each(Program::end);
     stage.world.end();
     Told { scenario, seed, plan, entries, writes, seen, failure }
+}
+
+/// Plays them one after the other, and says what goes wrong first.
+async fn scenes(
+    scenario: &Scenario,
+    plan: &Plan,
+    stage: &Stage,
+    programs: &[Program],
+    seen: &mut Vec<Seen>,
+) -> Option<String> {
+    let mut failure = None;
+    for (number, scene) in scenario.scenes.iter().enumerate() {
+        let begun = count(&stage.world);
+        for program in programs {
+            program.set_weather(plan.weather);
+        }
+        for act in &scene.acts {
+            stage.world.tell("", "ann", format!("scene {number}: {act}"));
+            act.play(stage, plan.outage).await;
+        }
+        for what in plan.befalls(number, scenario.scenes.len()) {
+            befall(what, stage, programs);
+        }
+        sleep(TROUBLE).await;
+        for program in programs {
+            program.set_weather(Weather::CALM);
+        }
+        let quiet = stage.world.quiet(QUIET, PATIENCE).await;
+        failure = failure.or(quiet.err().map(|why| format!("scene {number}: {why}")));
+        let mut ending = ending(stage);
+        if scenario.renumbers {
+            without_numbers(&mut ending);
+        }
+        let acts = || scenario.scenes[..=number].iter().flat_map(|scene| &scene.acts);
+        without_adoption(&mut ending, |place| acts().any(|act| act.disowns(place)));
+        let (orphans, steps) = (orphans(stage), begun..count(&stage.world));
+        seen.push(Seen { ending, deeds: Deeds::default(), orphans, steps });
+    }
+    failure
 }
 
 fn befall(what: What, stage: &Stage, programs: &[Program]) {

@@ -1,0 +1,141 @@
+//! What policies say is done (I7), also before anybody puts anything in order: an object that its provider wants to be rid of goes
+//! to another who would have it, and one that nobody has is placed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use broker_api::keys;
+use serde_json::Value;
+use sim::{ApiServer, Deed, Outage};
+
+use crate::{
+    act::Thing,
+    director::{definition, is_going},
+    provider::Mood,
+    stage::{ACCEPT_APIS, CERTIFICATE, FOREIGN, HUB, PRIVATE, SHOP, Stage},
+};
+
+/// What a provider does with objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stand {
+    /// It would have any, and serve it.
+    Takes,
+    /// It wants to be rid of those that it has, or has been away for longer than it may.
+    Parts,
+    /// It keeps those that it has, or nobody can say.
+    Keeps,
+}
+
+/// Whether everything is where policies say, in a world in which all that can be done is done.
+///
+/// # Errors
+/// What is not.
+pub(crate) fn heeded(stage: &Stage) -> Result<(), String> {
+    if stage.world.outage(HUB).is_some() {
+        return Ok(());
+    }
+    let impatient = impatient(stage);
+    let stands: BTreeMap<&str, Stand> =
+        stage.providers.iter().map(|name| (*name, stand(stage, name, impatient.contains(name)))).collect();
+    let Some((taker, _)) = stands.iter().find(|(_, stand)| **stand == Stand::Takes) else { return Ok(()) };
+    for thing in Thing::all(stage.tenants) {
+        let Some(origin) = wanted(stage, thing) else { continue };
+        let provider = origin["metadata"]["annotations"][keys::PROVIDER_CLUSTER].as_str().unwrap_or_default();
+        match stands.get(provider) {
+            None => return Err(format!("{thing:?} is nowhere, and {taker} would have it")),
+            Some(Stand::Parts) => {
+                return Err(format!(
+                    "{thing:?} is still at {provider}, which parts with it, and {taker} would have it"
+                ));
+            }
+            Some(Stand::Takes | Stand::Keeps) => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_reached(stage: &Stage, name: &str) -> bool {
+    let secrets = stage.server(HUB).objects("secrets");
+    secrets.contains_key(&("clusters".to_owned(), name.to_owned())) && stage.world.outage(name).is_none()
+}
+
+fn serves(server: &ApiServer, kind: &str) -> bool {
+    definition(server, kind).is_some_and(|crd| !is_going(&crd))
+}
+
+/// It, if somebody wants it, and nobody says that nothing is to be done about it.
+fn wanted(stage: &Stage, thing: Thing) -> Option<std::sync::Arc<Value>> {
+    let server = stage.server(thing.tenant);
+    if !is_reached(stage, thing.tenant) || !serves(&server, CERTIFICATE) {
+        return None;
+    }
+    let origin = server.objects(CERTIFICATE).remove(&(SHOP.to_owned(), thing.name.to_owned()))?;
+    let metadata = &origin["metadata"];
+    let is_left_alone = metadata["annotations"][keys::PAUSED] == "true" || metadata["deletionTimestamp"].is_string();
+    (!is_left_alone).then_some(origin)
+}
+
+fn stand(stage: &Stage, name: &str, is_impatient: bool) -> Stand {
+    if !is_reached(stage, name) {
+        let is_out = stage.world.outage(name).is_none();
+        return if is_impatient || is_out { Stand::Parts } else { Stand::Keeps };
+    }
+    let server = stage.server(name);
+    if !serves(&server, CERTIFICATE) || !serves(&server, ACCEPT_APIS) {
+        return Stand::Keeps;
+    }
+    let accepts = server.objects(ACCEPT_APIS).into_values().next();
+    let Some(accepts) = accepts else { return Stand::Parts };
+    if accepts["metadata"]["annotations"][keys::DRAIN] == "true"
+        || accepts["spec"]["filters"][0]["suffix"] == ".example.com"
+    {
+        return Stand::Parts;
+    }
+    let mood = *stage.moods[name].borrow();
+    let works = matches!(mood, Mood::Prompt | Mood::Slow | Mood::Tokens | Mood::Foreign);
+    let takes = works && accepts["spec"]["cordoned"] != true && !is_taken(&server);
+    if takes { Stand::Takes } else { Stand::Keeps }
+}
+
+/// Whether somebody else may have the place of a copy there.
+fn is_taken(server: &ApiServer) -> bool {
+    server.objects(CERTIFICATE).into_iter().any(|((namespace, _), object)| {
+        let labels = &object["metadata"]["labels"];
+        namespace != PRIVATE && (labels[keys::MANAGED_BY].is_null() || labels[FOREIGN].is_string())
+    })
+}
+
+/// Providers that cannot be reached for longer than their AcceptAPI says, which was seen before.
+fn impatient(stage: &Stage) -> BTreeSet<&'static str> {
+    /// Whatever is said is seen within this.
+    const SEEN: Duration = Duration::from_secs(30);
+    let mut said: BTreeMap<&str, Duration> = BTreeMap::new();
+    let mut lost: BTreeMap<&str, (Duration, bool)> = BTreeMap::new();
+    for entry in stage.world.journal().entries() {
+        let Deed::Told(what) = &entry.deed else { continue };
+        for name in stage.providers {
+            if what.starts_with(&format!("Policy({name:?}, ")) {
+                said.remove(name);
+                if what.ends_with(" Impatient)") && !lost.contains_key(name) {
+                    said.insert(name, entry.at);
+                }
+            }
+            if entry.server != *name {
+                continue;
+            }
+            if what == "can be reached" {
+                lost.remove(name);
+            } else if what.starts_with("cannot be reached") {
+                let how = [Outage::Refused, Outage::Silent].map(|how| format!("cannot be reached: {how:?}"));
+                lost.insert(name, (entry.at, how.contains(what)));
+            }
+        }
+    }
+    let is_due = |name: &&&'static str| {
+        let (said, lost) = (said.get(**name), lost.get(**name));
+        matches!((said, lost), (Some(said), Some((lost, true))) if *said + SEEN < *lost)
+    };
+    stage.providers.iter().filter(is_due).copied().collect()
+}
