@@ -44,15 +44,30 @@ const TOLD: usize = 5;
 /// What was seen of one consumer's copies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Sight {
-    /// All of them, at all providers.
-    copies: usize,
+    /// All of them, at all providers, by kind.
+    copies: BTreeMap<Kind, usize>,
     /// Those without an origin.
     orphans: BTreeMap<(ClusterName, Kind), usize>,
     /// Where a person has confirmed that they may go.
     confirmed: BTreeSet<(ClusterName, Kind)>,
+    /// Kinds of which nobody can say what the consumer has: what is said of them was seen before.
+    unseen: BTreeSet<Kind>,
 }
 
 impl Sight {
+    /// Nobody can say what the consumer has of a kind: what was seen of it before stands, and lets nothing go.
+    fn carry(&mut self, kind: &Kind, before: &Self) {
+        let of_kind =
+            |(place, lost): (&(ClusterName, Kind), &usize)| (place.1 == *kind).then(|| (place.clone(), *lost));
+        self.orphans.extend(before.orphans.iter().filter_map(of_kind));
+        self.copies.extend(before.copies.get(kind).map(|copies| (kind.clone(), *copies)));
+        self.unseen.insert(kind.clone());
+    }
+
+    fn all(&self) -> usize {
+        self.copies.values().sum()
+    }
+
     fn lost(&self) -> usize {
         self.orphans.values().sum()
     }
@@ -60,7 +75,7 @@ impl Sight {
     /// Whether more have lost their origin than can be explained.
     fn is_abnormal(&self) -> bool {
         let lost = self.lost();
-        lost > FEW && lost * 2 > self.copies
+        lost > FEW && lost * 2 > self.all()
     }
 
     /// Providers and kinds whose orphans are kept.
@@ -72,7 +87,11 @@ impl Sight {
 
     fn verdict(&self, provider: &ClusterName, kind: &Kind) -> Verdict {
         let confirmed = || self.confirmed.iter().any(|(at, of)| at == provider && of == kind);
-        if self.is_abnormal() && !confirmed() { Verdict::Held } else { Verdict::Free }
+        match self.is_abnormal() && !confirmed() {
+            true => Verdict::Held,
+            false if self.unseen.contains(kind) => Verdict::Unknown,
+            false => Verdict::Free,
+        }
     }
 }
 
@@ -154,7 +173,8 @@ impl Brake {
         let entry = inner.consumers.entry(consumer.clone()).or_default();
         if let Some((sight, at, good_for, vanished)) = &entry.sight {
             let verdict = sight.verdict(provider, kind);
-            if verdict == Verdict::Held || at.elapsed() < *good_for && entry.vanished < vanished + VANISHED {
+            let counts = at.elapsed() < *good_for && entry.vanished < vanished + VANISHED;
+            if verdict == Verdict::Held || counts && verdict != Verdict::Unknown {
                 return verdict;
             }
         }
@@ -208,6 +228,13 @@ impl Brake {
         due.collect()
     }
 
+    /// What was seen of a consumer last.
+    fn last(&self, consumer: &ClusterName) -> Sight {
+        let inner = self.lock();
+        let sight = inner.consumers.get(consumer).and_then(|entry| entry.sight.as_ref());
+        sight.map(|(sight, ..)| sight.clone()).unwrap_or_default()
+    }
+
     /// Takes in what was seen. Returns what had been seen before.
     fn see(&self, consumer: &ClusterName, sight: Sight, took: Duration, vanished: u64) -> Sight {
         let good_for = GOOD_FOR.0 + took * GOOD_FOR.1;
@@ -232,7 +259,7 @@ impl Brake {
 }
 
 fn message(consumer: &ClusterName, sight: &Sight, here: usize) -> String {
-    let (name, lost, copies) = (consumer.name(), sight.lost(), sight.copies);
+    let (name, lost, copies) = (consumer.name(), sight.lost(), sight.all());
     format!(
         "{lost} of {copies} copies of consumer {name}'s objects have lost their origins, and nobody was seen to delete those; the {here} here are kept. If they may go, add the annotation {}: \"{name}\" to this AcceptAPI; else they are taken up again when the objects are back",
         keys::CONFIRM_DELETIONS
@@ -258,7 +285,7 @@ mod tests {
 
     fn sight(copies: usize, orphans: &[(&str, usize)]) -> Sight {
         let orphans = orphans.iter().map(|(provider, count)| (place(provider), *count)).collect();
-        Sight { copies, orphans, confirmed: BTreeSet::new() }
+        Sight { copies: [(kind(), copies)].into(), orphans, ..Sight::default() }
     }
 
     fn object(uid: &str, deleting: bool) -> Arc<Object> {
@@ -286,6 +313,30 @@ mod tests {
         assert_eq!(confirmed.verdict(&p, &kind()), Verdict::Held);
         assert_eq!(confirmed.verdict(&ClusterName::provider("q"), &kind()), Verdict::Free);
         assert_eq!(confirmed.held().count(), 1);
+    }
+
+    /// After a takeover nobody knows what a consumer has until it is listed again: that frees nothing that was held.
+    #[test]
+    fn what_nobody_can_say_frees_nothing() {
+        let (brake, homer, p) = (Brake::default(), ClusterName::consumer("homer"), ClusterName::provider("p"));
+        let other = Kind { kind: "L".into(), ..kind() };
+        let blind = |before: &Sight| {
+            let mut sight = Sight { copies: [(other.clone(), 3)].into(), ..Sight::default() };
+            sight.carry(&kind(), before);
+            sight
+        };
+        let see = |sight| brake.see(&homer, sight, Duration::ZERO, 0);
+        see(blind(&brake.last(&homer)));
+        assert_eq!(brake.ask(&homer, &p, &kind()), Verdict::Unknown, "it was never seen");
+        assert_eq!(brake.ask(&homer, &p, &other), Verdict::Free);
+        assert_eq!(brake.due().len(), 1, "and is looked at");
+        see(sight(20, &[("p", 20)]));
+        see(blind(&brake.last(&homer)));
+        assert_eq!(brake.ask(&homer, &p, &kind()), Verdict::Held);
+        assert_eq!(brake.held(), [(homer.clone(), 20)]);
+        see(sight(20, &[("p", 1)]));
+        see(blind(&brake.last(&homer)));
+        assert_eq!(brake.ask(&homer, &p, &kind()), Verdict::Unknown, "what was seen before");
     }
 
     #[test]

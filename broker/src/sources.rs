@@ -206,6 +206,8 @@ impl Broker {
     /// provider would tell them.
     fn look_for_departed(&self) {
         self.migrations.enqueue_open();
+        // What waits for a provider to become known need not be there.
+        self.origins.enqueue_each(self.origins.records.moving_or_restless());
         let engaged = |provider: &ClusterName| self.fleet().cluster(provider).is_some();
         for provider in self.origins.records.providers().iter().filter(|provider| !engaged(provider)) {
             for key in self.origins.records.at(provider) {

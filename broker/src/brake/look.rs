@@ -50,33 +50,57 @@ impl Broker {
         let cluster = self.fleet().cluster(consumer)?;
         let ring = self.signing.ring.load_full()?;
         let prefix = format!("{}-", consumer_hash(consumer));
-        let mut sight = Sight::default();
+        let (mut sight, before) = (Sight::default(), self.brake.last(consumer));
         for brokered in &self.watches.brokered {
-            let Some(origins) = cluster.index(&brokered.spec) else { continue };
-            for (provider, copies, keys) in self.copies_of(brokered, consumer) {
-                let mut lost = 0;
-                for (key, copy) in copies.those(&keys) {
-                    if copy.deleting {
-                        continue;
-                    }
-                    let copy_of = Copied { brokered, provider: &provider, consumer, ring: &ring, deleted };
-                    match copy_of.has_origin(&origins, &key, &copy, &prefix) {
-                        Some(true) => sight.copies += 1,
-                        Some(false) => lost += 1,
-                        None => {}
-                    }
+            let Some(counted) = self.count(brokered, consumer, &cluster, &ring, deleted, &prefix) else {
+                sight.carry(&brokered.kind, &before);
+                continue;
+            };
+            sight.copies.insert((*brokered.kind).clone(), counted.copies);
+            let places = counted.lost.into_iter().map(|(provider, lost)| ((provider, (*brokered.kind).clone()), lost));
+            sight.orphans.extend(places);
+        }
+        let is_confirmed = |(provider, kind): &&(ClusterName, Kind)| {
+            let brokered = self.watches.brokered.iter().find(|brokered| *brokered.kind == *kind);
+            let provider = self.fleet().cluster(provider);
+            brokered.zip(provider).is_some_and(|(brokered, provider)| self.is_confirmed(&provider, brokered, consumer))
+        };
+        sight.confirmed = sight.orphans.keys().filter(is_confirmed).cloned().collect();
+        Some(sight)
+    }
+
+    /// The copies of one kind. `None`: nobody can tell of which of them the consumer has the origin.
+    fn count(
+        &self,
+        brokered: &Brokered,
+        consumer: &ClusterName,
+        cluster: &Cluster,
+        ring: &broker_core::assignment::KeyRing,
+        deleted: &HashSet<u64>,
+        prefix: &str,
+    ) -> Option<Counted> {
+        let origins = cluster.index(&brokered.spec)?;
+        let mut counted = Counted::default();
+        for (provider, copies, keys) in self.copies_of(brokered, consumer) {
+            let mut lost = 0;
+            for (key, copy) in copies.those(&keys) {
+                if copy.deleting {
+                    continue;
                 }
-                if lost > 0 {
-                    let place = (provider.name().clone(), (*brokered.kind).clone());
-                    if self.is_confirmed(&provider, brokered, consumer) {
-                        sight.confirmed.insert(place.clone());
-                    }
-                    sight.copies += lost;
-                    sight.orphans.insert(place, lost);
+                let copy_of = Copied { brokered, provider: &provider, consumer, ring, deleted };
+                match copy_of.origin(&origins, &key, &copy, prefix) {
+                    Some(Has::Origin) => counted.copies += 1,
+                    Some(Has::None) => lost += 1,
+                    Some(Has::Unknown) => return None,
+                    None => {}
                 }
             }
+            if lost > 0 {
+                counted.copies += lost;
+                counted.lost.push((provider.name().clone(), lost));
+            }
         }
-        Some(sight)
+        Some(counted)
     }
 
     /// AcceptAPIs of a provider for a kind.
@@ -127,6 +151,20 @@ impl Broker {
     }
 }
 
+/// How many copies of one kind and consumer there are, and how many of them at which provider have lost their origins.
+#[derive(Default)]
+struct Counted {
+    copies: usize,
+    lost: Vec<(ClusterName, usize)>,
+}
+
+/// What a copy has of its origin.
+enum Has {
+    Origin,
+    None,
+    Unknown,
+}
+
 /// Copies of one consumer at one provider.
 struct Copied<'a> {
     brokered: &'a Brokered,
@@ -137,28 +175,28 @@ struct Copied<'a> {
 }
 
 impl Copied<'_> {
-    /// Whether a copy has its origin. `None`: nobody can tell, or it is no copy of ours, or its origin's deletion was seen.
-    fn has_origin(&self, origins: &Index, key: &ObjectKey, copy: &Object, prefix: &str) -> Option<bool> {
+    /// Whether the consumer has a copy's origin. `None`: it is no copy of ours, or its origin's deletion was seen.
+    fn origin(&self, origins: &Index, key: &ObjectKey, copy: &Object, prefix: &str) -> Option<Has> {
         if !copy.has_body() {
             let origin = ObjectKey { namespace: Arc::clone(&key.namespace), name: key.name[prefix.len()..].into() };
-            return match origins.get(&origin) {
-                Lookup::Found(_) => Some(true),
-                Lookup::Absent => Some(false),
-                Lookup::Unknown => None,
-            };
+            return Some(match origins.get(&origin) {
+                Lookup::Found(_) => Has::Origin,
+                Lookup::Absent => Has::None,
+                Lookup::Unknown => Has::Unknown,
+            });
         }
         let Marks { annotations, .. } = copy.marks();
         let mark = |name: &str| annotations.get(name).map(String::as_str);
         let (namespace, name, uid) =
             (mark(keys::CONSUMER_NAMESPACE)?, mark(keys::CONSUMER_NAME)?, mark(keys::CONSUMER_UID)?);
         match origins.get(&ObjectKey::new(namespace, name)) {
-            Lookup::Found(origin) if *origin.uid == *uid => return Some(true),
+            Lookup::Found(origin) if *origin.uid == *uid => return Some(Has::Origin),
             Lookup::Found(_) | Lookup::Absent => {}
-            Lookup::Unknown => return None,
+            Lookup::Unknown => return Some(Has::Unknown),
         }
         // Only a signed one is deleted, and only a signed one counts: others may make as many objects as they like.
         let origin = origin_key(self.consumer, &self.brokered.kind, &ObjectKey::new(namespace, name));
         self.ring.verify_origin(&origin.subject(uid), self.provider.name().name(), mark(keys::ORIGIN)?)?;
-        (!self.deleted.contains(&digest(uid))).then_some(false)
+        (!self.deleted.contains(&digest(uid))).then_some(Has::None)
     }
 }

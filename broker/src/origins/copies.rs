@@ -58,6 +58,12 @@ impl Broker {
 
     /// A related copy in a consumer came, changed or went: whoever owns it is looked at.
     pub(crate) fn related_copy_moved(&self, index: &Index, change: &Change) {
+        let is_bare = |object: &Arc<Object>| !object.has_body();
+        if change.new.is_none() && change.old.as_ref().is_some_and(is_bare) {
+            // Nobody can say any more whose it was: it was not held for want of memory.
+            let all = self.origins.records.of_consumer(index.cluster(), None).into_iter();
+            return self.origins.enqueue_each(all.filter(|origin| origin.namespace == change.key.namespace));
+        }
         let before = change.old.as_deref().map(Object::owners).unwrap_or_default();
         let after = change.new.as_deref().map(Object::owners).unwrap_or_default();
         for owner in before.iter().chain(&after) {

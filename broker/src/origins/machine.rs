@@ -6,7 +6,7 @@ use broker_api::{ClusterName, Role, keys};
 use broker_core::{
     acceptance::AcceptId,
     copy,
-    decision::{Decision, State, Write},
+    decision::{Decision, Write},
     memory::{Memory, Subject},
     related,
     snapshot::OriginKey,
@@ -31,10 +31,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     key::{copy_key, object_key},
-    records::{Absorbed, bounds::Bounds},
+    observe::BY_OWNER,
+    records::{Absorbed, Remembered, bounds::Bounds},
     work::Work,
 };
-use crate::{broker::Broker, metrics::METRICS};
+use crate::{broker::Broker, metrics::METRICS, watches::RelatedKind};
 
 /// How often in a row a decision may find that others have taken what it wanted.
 const TRIES: usize = 8;
@@ -72,6 +73,14 @@ impl OriginMachine {
         let Some(spec) = broker.watches.spec_of(Role::Consumer, &origin.gvk) else { return needs };
         if let Some(consumer) = broker.fleet().cluster(&origin.cluster) {
             let own = object_key(origin);
+            // What is related to it, as far as it has been brought.
+            let uid = consumer.index(spec).and_then(|index| index.get(&own).found()).map(|origin| origin.uid.clone());
+            for RelatedKind { target, .. } in &broker.watches.related {
+                let Some(index) = consumer.index(target) else { continue };
+                for key in index.sorted(BY_OWNER.name, uid.as_deref().unwrap_or_default()) {
+                    needs.look(&broker.engine.bodies, Arc::clone(&consumer), target, &key);
+                }
+            }
             needs.look(&broker.engine.bodies, consumer, spec, &own);
         }
         let copy = copy_key(origin);
@@ -87,7 +96,7 @@ impl OriginMachine {
         let registry = broker.accept_apis.load();
         let decide = || {
             for _ in 0..TRIES {
-                let (memory, known) = broker.origins.records.memory(key);
+                let Remembered { memory, known, searches } = broker.origins.records.remembered(key);
                 let decision = broker.decide(key, &memory, occasion.confirmed.clone(), occasion.busy)?;
                 let placing = decision.counted.as_ref().filter(|_| decision.begins);
                 let holds = |provider: &ClusterName, copy: &ObjectKey| broker.holds_copy(provider, &key.gvk, copy);
@@ -96,6 +105,7 @@ impl OriginMachine {
                     share: placing.and_then(|id| registry.share(id)),
                     objects: broker.options.max_objects_per_consumer,
                     moves: broker.options.max_moves,
+                    searches,
                     holds: &holds,
                 };
                 if let Some(absorbed) = broker.origins.records.absorb(key, &decision, bounds) {
@@ -104,7 +114,7 @@ impl OriginMachine {
             }
             None
         };
-        let (decision, known, Absorbed { freed, taken, relieved, listens, moved, turns }) = decide()?;
+        let (decision, known, Absorbed { freed, taken, relieved, listens, moved, turns, missed }) = decide()?;
         for id in freed.iter().chain(&taken) {
             broker.enqueue_status(id);
         }
@@ -119,9 +129,8 @@ impl OriginMachine {
             broker.migrations.origin_moved(key);
         }
         broker.origins.enqueue_each(turns);
-        // Whoever told of AcceptAPIs, or of room, since it was decided told only those of whom it was known that they wait.
-        let waits = !known && decision.state == State::Waiting;
-        if waits || !Arc::ptr_eq(&registry, &broker.accept_apis.load()) {
+        // Whoever had news since it was observed told only those of whom it was known that they wait for such.
+        if missed || !Arc::ptr_eq(&registry, &broker.accept_apis.load()) {
             broker.origins.enqueue(key.clone());
         }
         Some(Taken { decision, known, listens })

@@ -14,7 +14,7 @@ use broker_core::{
     snapshot::{Brake, Confirmed, Holder, Moves, OriginKey, Patience, Quota, RelatedView, Snapshot},
 };
 use runtime_effect::{kind::Kind, seen::Seen, serving::Serving, view::View};
-use runtime_engine::{clock::now, view::view};
+use runtime_engine::clock::now;
 use runtime_fleet::{
     cluster::Cluster,
     kind::KindState,
@@ -104,7 +104,7 @@ impl Broker {
 
     /// Why an origin is where it is. `None`: keys are not read yet, or its consumer is not engaged.
     pub fn explain(&self, key: &OriginKey) -> Option<Explanation> {
-        let (memory, _) = self.origins.records.memory(key);
+        let memory = self.origins.records.remembered(key).memory;
         self.observe(key, None, &memory, None, false, explain).ok()
     }
 
@@ -241,7 +241,10 @@ impl RelatedView for Related<'_> {
         for RelatedKind { kind, target, .. } in &self.broker.watches.related {
             let Some(index) = self.consumer.index(target) else { continue };
             let copies = index.sorted(BY_OWNER.name, uid).into_iter().filter(|key| &*key.namespace == self.namespace);
-            let views = copies.filter_map(|key| view(&*index.get(&key).found()?));
+            let views = copies.filter_map(|key| match self.broker.engine.look(self.consumer, target, &key) {
+                Seen::Present(view) => Some(view),
+                Seen::Absent | Seen::Unknown => None,
+            });
             found.extend(views.map(|view| (kind.clone(), view)));
         }
         found

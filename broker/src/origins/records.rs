@@ -51,6 +51,20 @@ pub struct Absorbed {
     pub moved: bool,
     /// Origins whose turn to move has come.
     pub turns: Vec<OriginKey>,
+    /// Since it was decided origins were looked for by what is known of them, and this one was found as it was before, or was
+    /// not found: whoever told those had news that the decision may lack.
+    pub missed: bool,
+}
+
+/// What a decision begins with.
+#[derive(Debug, Clone, Default)]
+pub struct Remembered {
+    /// Of the last decision.
+    pub memory: OriginMemory,
+    /// How the origin stood was known before.
+    pub known: bool,
+    /// How often origins have been looked for by what is known of them; see [`Absorbed::missed`].
+    pub searches: u64,
 }
 
 #[derive(Default)]
@@ -61,6 +75,8 @@ struct Inner {
     room: Room,
     states: HashMap<State, i64>,
     interests: Interests<Arc<OriginKey>>,
+    /// See [`Remembered::searches`].
+    searches: u64,
 }
 
 /// All origins.
@@ -72,11 +88,12 @@ impl Records {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is remembered of an origin, and whether it was known before how it stands.
-    pub fn memory(&self, key: &OriginKey) -> (OriginMemory, bool) {
+    /// What is remembered of an origin, before it is observed.
+    pub fn remembered(&self, key: &OriginKey) -> Remembered {
         let inner = self.lock();
-        let Some(record) = inner.records.get(key) else { return (OriginMemory::default(), false) };
-        (record.memory.clone(), record.state != State::Unknown)
+        let searches = inner.searches;
+        let Some(record) = inner.records.get(key) else { return Remembered { searches, ..Remembered::default() } };
+        Remembered { memory: record.memory.clone(), known: record.state != State::Unknown, searches }
     }
 
     /// Which provider an origin is assigned to, as of the last decision.
@@ -111,7 +128,8 @@ impl Records {
     /// turn to move, and nothing was taken in.
     pub fn absorb(&self, key: &OriginKey, decision: &Decision, bounds: Bounds<'_>) -> Option<Absorbed> {
         let mut inner = self.lock();
-        let Inner { records, index, room, states, interests } = &mut *inner;
+        let Inner { records, index, room, states, interests, searches } = &mut *inner;
+        let missed = *searches > bounds.searches;
         let entry = records.entry(Arc::new(key.clone()));
         let key = &Arc::clone(entry.key());
         let record = entry.or_insert_with(|| {
@@ -131,12 +149,12 @@ impl Records {
             index.change(key, Some(&before), None);
             records.remove(key);
             // A Migration about it hears that it is gone, whatever it was before.
-            return Some(Absorbed { freed, taken, relieved, listens: false, moved: true, turns });
+            return Some(Absorbed { freed, taken, relieved, listens: false, moved: true, turns, missed });
         }
-        let moved = record.absorb(decision);
+        let moved = record.absorb(decision, missed);
         *states.entry(decision.state).or_default() += 1;
         index.change(key, Some(&before), Some(&record.facts()));
-        Some(Absorbed { freed, taken, relieved, listens, moved, turns })
+        Some(Absorbed { freed, taken, relieved, listens, moved, turns, missed })
     }
 
     /// Whether an AcceptAPI has room for an origin, which may be counted there already. `None`: not all that its provider
@@ -231,13 +249,19 @@ impl Records {
 
     /// Origins by what they are found by, in order.
     fn find(&self, pick: impl FnOnce(&Index) -> Vec<Arc<OriginKey>>) -> Vec<OriginKey> {
-        let found = pick(&self.lock().index);
+        let mut inner = self.lock();
+        inner.searches += 1;
+        let found = pick(&inner.index);
+        drop(inner);
         in_order(found)
     }
 
     /// All origins.
     pub fn all(&self) -> Vec<OriginKey> {
-        let all = self.lock().records.keys().cloned().collect();
+        let mut inner = self.lock();
+        inner.searches += 1;
+        let all = inner.records.keys().cloned().collect();
+        drop(inner);
         in_order(all)
     }
 

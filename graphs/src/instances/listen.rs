@@ -97,6 +97,13 @@ impl Listener for Instances {
         }
     }
 
+    /// What its schema does not have is no part of a status: what it has now may be missing there.
+    fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, _state: &KindState) {
+        if let Some(graphs) = self.graphs.upgrade() {
+            graphs.instances.enqueue_kind(cluster, &self.kind);
+        }
+    }
+
     fn ended(&self, cluster: &ClusterName) {
         if let Some(graphs) = self.graphs.upgrade() {
             graphs.instances.enqueue_kind(cluster, &self.kind);

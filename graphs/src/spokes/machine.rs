@@ -402,6 +402,10 @@ impl Machine for SpokeMachine {
         let look = Look { graphs, key, rgd: &rgd, crd: &crd, hub: &hub, held, coming: &coming };
         let record = graphs.spokes.of(key);
         let mut record = lock(&record);
+        // Since the CRD was read all may have become doubtful that is seen there, as the record says by now.
+        if matches!(graphs.crd(&cluster, &name), Crd::Seen(Seen::Unknown)) {
+            return Err(Outcome::Done);
+        }
         if !matches!(assigned, Some(Assigned::Revision(_) | Assigned::Done(_) | Assigned::TakenBack(_))) {
             record.turn(None, look.held.as_ref().map(|held| held.revision), clock::now().millis);
         }
@@ -427,6 +431,8 @@ impl Machine for SpokeMachine {
         };
         let fails = !troubles.is_empty();
         let is_news = record.see(look.held.clone(), settled, troubles, clock::now().millis);
+        // Whoever brings what this waits for may give up, or begin, without any event.
+        let is_waiting = writes.is_empty() && !coming.is_empty();
         let plan = Plan::paced(writes, &record.memory);
         drop(record);
         if is_news {
@@ -435,7 +441,11 @@ impl Machine for SpokeMachine {
         if is_news && fails {
             graphs.spokes.enqueue_begun(&key.cluster);
         }
-        if is_reading { Err(Outcome::After(READING)) } else { plan }
+        match plan {
+            _ if is_reading => Err(Outcome::After(READING)),
+            _ if is_waiting => Err(Outcome::After(AGAIN)),
+            plan => plan,
+        }
     }
 
     fn remember<T>(&self, key: &DefinitionKey, change: impl FnOnce(&mut Memory<Subject>) -> T) -> Option<T> {

@@ -254,15 +254,15 @@ impl Pending {
         self.bytes = bytes;
     }
 
-    /// Makes room where there is too little: first what the indexes hold, then bodies of the largest of `taken` that nobody
-    /// else holds go. Returns whether that was enough.
-    pub(crate) fn relieve(&mut self, taken: &mut [(ObjectKey, Arc<Object>)]) -> bool {
+    /// Makes room where there is too little: first what the indexes hold, then, where decisions read again what is not held
+    /// (`may_drop`), bodies of the largest of `taken` that nobody else holds go. Returns whether that was enough.
+    pub(crate) fn relieve(&mut self, taken: &mut [(ObjectKey, Arc<Object>)], may_drop: bool) -> bool {
         self.share.relieve_now();
         // What an index held and has let go of is held by this alone from then on.
         let own = taken.iter_mut().filter_map(|(key, object)| Some((&*key, Arc::get_mut(object)?)));
         let own: Vec<(&ObjectKey, &mut Object)> = own.collect();
         self.settle(own.iter().map(|(key, object)| cost(key, object)).sum());
-        if self.share.over() > 0 {
+        if may_drop && self.share.over() > 0 {
             let mut bodies: Vec<&mut Object> =
                 own.into_iter().map(|(_, object)| object).filter(|object| object.has_body()).collect();
             bodies.sort_unstable_by_key(|object| std::cmp::Reverse(object.size()));
@@ -427,14 +427,16 @@ mod tests {
         let listed = |at: u64| (key(at), index.listed(&key(at), object(at + 2, 6_000)));
         let mut taken: Vec<(ObjectKey, Arc<Object>)> = (0..12).map(listed).collect();
         let mut pending = Pending::new(index.share());
-        assert!(pending.relieve(&mut taken) && pending.bytes == 0, "nothing is there twice");
+        assert!(pending.relieve(&mut taken, true) && pending.bytes == 0, "nothing is there twice");
         (0..12).for_each(|at| index.drop_body(&key(at)));
         let stubs = budget.used();
-        assert!(pending.relieve(&mut taken));
+        assert!(pending.relieve(&mut taken, true));
         assert_eq!((pending.bytes, budget.used()), (held, stubs + held));
         // Others need more than there is.
         index.share().charge(80_000);
-        assert!(pending.relieve(&mut taken));
+        let bodies = |taken: &[(ObjectKey, Arc<Object>)]| taken.iter().filter(|(_, object)| object.has_body()).count();
+        assert!(!pending.relieve(&mut taken, false) && bodies(&taken) == 12, "nobody reads them again");
+        assert!(pending.relieve(&mut taken, true));
         assert!(pending.bytes < held && taken.iter().any(|(_, object)| !object.has_body()));
         let bytes: usize = taken.iter().map(|(key, object)| cost(key, object)).sum();
         assert_eq!((pending.bytes, budget.used()), (bytes, stubs + bytes + 80_000));

@@ -17,7 +17,7 @@ pub use self::spec::WatchSpec;
 use crate::{
     audience::Audience,
     backoff::Backoff,
-    budget::Pending,
+    budget::{Bodies as _, Pending},
     call::{DEADLINE, JSON, LIST_LIMIT, get},
     dial::Content,
     error::{CallError, Status, cut},
@@ -40,8 +40,8 @@ const SHORT: usize = LIST_LIMIT / 8;
 
 fn endless() -> CallError {
     CallError::Invalid(
-        "there are more objects than the cluster's share of the memory budget has room for, even without their content; \
-         raise --memory-budget, or remove some"
+        "there are more objects than the cluster's share of the memory budget has room for, without what of their content \
+         can be read again; raise --memory-budget, or remove some"
             .into(),
     )
 }
@@ -309,7 +309,7 @@ impl<'a> Watch<'a> {
             pending.charge(page.cost);
             self.server.intake.take(bytes, page.objects.len()).await;
             objects.extend(page.objects);
-            if !pending.relieve(&mut objects) {
+            if !pending.relieve(&mut objects, index.may_drop()) {
                 return Err(endless());
             }
             if version == 0 {

@@ -189,7 +189,7 @@ impl<'a> Pass<'a> {
 
     /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
     pub(super) fn times_out(&mut self, transfer: &Transfer<'a, '_>) -> bool {
-        let Transfer { origin, assigned, to, .. } = *transfer;
+        let Transfer { origin, assigned, to, gone, .. } = *transfer;
         let timeout = self.snapshot.moves.patience.ready_timeout;
         let passed = self.snapshot.memory.moving_for(assigned.epoch, self.snapshot.now.millis);
         if let Some(left) = timeout.checked_sub(passed).filter(|left| *left > 0) {
@@ -217,6 +217,8 @@ impl<'a> Pass<'a> {
             (Sight::Asked, _) => return true,
             (Sight::Old, _) | (Sight::Blind, None) => return self.await_source(transfer),
             (Sight::Sure | Sight::Blind, Some(best)) => self.send_to(transfer, best, &why),
+            // There is nothing to go back to.
+            (Sight::Sure, None) if gone => return false,
             (Sight::Sure, None) => self.undo(transfer, &why),
         }
         self.decision.gave_up = Some(to.clone());

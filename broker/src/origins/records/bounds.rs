@@ -14,6 +14,8 @@ pub struct Bounds<'a> {
     pub objects: Option<u64>,
     /// Moves between two providers.
     pub moves: usize,
+    /// How often origins had been looked for when it was observed; see [`Remembered`](super::Remembered).
+    pub searches: u64,
     /// Whether a provider holds the origin's copy now.
     pub holds: &'a dyn Fn(&ClusterName, &ObjectKey) -> bool,
 }
@@ -22,5 +24,5 @@ pub struct Bounds<'a> {
 impl Bounds<'static> {
     /// One move at a time, and nothing else is bounded.
     pub(crate) const ONE_MOVE: Self =
-        Self { capacity: None, share: None, objects: None, moves: 1, holds: &|_, _| false };
+        Self { capacity: None, share: None, objects: None, moves: 1, searches: u64::MAX, holds: &|_, _| false };
 }

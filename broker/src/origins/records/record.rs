@@ -113,9 +113,11 @@ impl Record {
     }
 
     /// Takes in a decision, but for what `Room` gives and whom the origin listens to. Whether what its Migrations are
-    /// told has changed.
-    pub(super) fn absorb(&mut self, decision: &Decision) -> bool {
-        let doubted = std::mem::take(&mut self.doubted);
+    /// told has changed. `missed`: see [`Absorbed`](super::Absorbed): what was doubted meanwhile stays so, and of one that was not
+    /// there nobody could say that.
+    pub(super) fn absorb(&mut self, decision: &Decision, missed: bool) -> bool {
+        let doubted = self.doubted;
+        self.doubted = missed && (doubted || !self.listed);
         let moved = self.moving.as_deref() != decision.moving.as_ref() || self.requests != decision.requests;
         self.memory.absorb(decision, self.moving.as_deref(), clock::now().millis);
         self.restless = decision.restless;

@@ -49,6 +49,26 @@ fn what_was_said_of_an_origin_may_be_old_until_it_is_decided_on() {
     assert!(!records.absorb(&a, &served(), ONE).unwrap().moved);
 }
 
+/// Whoever looks for origins that wait, while one is decided on that will wait from then on, does not find it.
+#[test]
+fn what_is_decided_while_others_are_looked_for_has_missed_that() {
+    let records = Records::default();
+    let decided = |searches| records.absorb(&key("a"), &waiting(), Bounds { searches, ..ONE }).unwrap();
+    let before = records.remembered(&key("a")).searches;
+    assert!(records.waiting(&key("a").gvk).is_empty());
+    assert!(decided(before).missed);
+    let doubted = || records.with(&key("a"), |record| record.is_doubted()).unwrap();
+    assert!(doubted(), "nobody could say that it may be old before there was anything of it");
+    assert!(!decided(records.remembered(&key("a")).searches).missed && !doubted());
+    let before = records.remembered(&key("a")).searches;
+    records.doubt(&key("a").cluster, &key("a").gvk);
+    assert!(decided(before).missed && doubted(), "it was observed before that");
+    assert!(!decided(records.remembered(&key("a")).searches).missed && !doubted());
+    let before = records.remembered(&key("a")).searches;
+    assert_eq!(records.all(), [key("a")]);
+    assert!(decided(before).missed && !doubted(), "nobody has said that it may be old");
+}
+
 #[test]
 fn a_turn_goes_to_who_waits_for_it() {
     let records = Records::default();

@@ -52,7 +52,7 @@ pub(crate) fn judge(entries: &[Entry], is_calm: bool) -> Result<(), String> {
             Deed::Told(what) => {
                 copies.hear(entry, what);
                 loyalty.hear(entry, what);
-                releases.hear(&entry.server, what);
+                releases.hear(entry, what);
                 stages.hear(entry, what);
                 wishes.hear(entry, what);
                 held.hear(&entry.server, what);

@@ -1,14 +1,20 @@
 //! What is let go of only when nothing is left of it (I4): an object after its copies, a Migration after what its stages have made,
 //! a namespace when nobody has anything in it. And nothing is made for an object that is not held.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use broker_api::keys;
 use serde_json::{Value, json};
-use sim::AFTER_ALL;
+use sim::{AFTER_ALL, Entry};
 
 use super::{Away, Seen, Step, annotation, assigned, done_to, is_foreign, is_leaving};
 use crate::stage::{CERTIFICATE, HUB};
+
+/// Who can be reached again is found to be within this: whoever waited for an answer in silence has to give up first.
+const FOUND: Duration = Duration::from_mins(1);
 
 /// Server, resource, namespace and name.
 type Place = [String; 4];
@@ -28,6 +34,8 @@ pub(super) struct Releases {
     left: BTreeSet<String>,
     /// What a provider holds that was given up for being away goes when it is back.
     away: Away,
+    /// Since when each is that was: it takes a moment until that is known.
+    back: BTreeMap<String, Duration>,
     /// What comes next was written long ago.
     strays: bool,
 }
@@ -46,10 +54,13 @@ fn place(step: &Step<'_>) -> Place {
 
 impl Releases {
     /// What is told beside changes.
-    pub(super) fn hear(&mut self, server: &str, what: &str) {
+    pub(super) fn hear(&mut self, entry: &Entry, what: &str) {
         self.strays |= what.starts_with(AFTER_ALL);
         self.left.extend(done_to("Leave", what).map(str::to_owned));
-        self.away.hear(server, what);
+        if self.away.has(&entry.server) {
+            self.back.insert(entry.server.clone(), entry.at);
+        }
+        self.away.hear(&entry.server, what);
     }
 
     /// What the broker does.
@@ -57,7 +68,7 @@ impl Releases {
         let change = step.change;
         let released = step.before().filter(|before| is_held(before) && !step.after().is_some_and(is_held));
         match (&*change.resource, released) {
-            (CERTIFICATE, Some(origin)) if step.is_about_origin() => self.check_origin(origin),
+            (CERTIFICATE, Some(origin)) if step.is_about_origin() => self.check_origin(origin, step.entry.at),
             (CERTIFICATE, None) if step.is_about_copy() && step.before().is_none() => self.check_copy(step, seen),
             ("migrations.broker.platform-mesh.io", Some(migration)) if step.server() == HUB => {
                 let id = migration["status"]["id"].as_str().unwrap_or_default();
@@ -75,8 +86,11 @@ impl Releases {
         }
     }
 
-    fn check_origin(&self, origin: &Value) -> Result<(), String> {
-        let given_up = |provider: &String| self.away.has(provider) && !assigned(origin).contains(provider);
+    fn check_origin(&self, origin: &Value, now: Duration) -> Result<(), String> {
+        let is_away = |provider: &String| {
+            self.away.has(provider) || self.back.get(provider).is_some_and(|since| now < *since + FOUND)
+        };
+        let given_up = |provider: &String| is_away(provider) && !assigned(origin).contains(provider);
         let known = |place: &Place| !self.left.contains(&place[0]) && !given_up(&place[0]);
         let left = self.copies.iter().find(|(place, of)| *of == uid(origin) && known(place));
         match left.filter(|_| annotation(origin, keys::FORCE_DELETE) != "true") {
