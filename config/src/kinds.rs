@@ -8,10 +8,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use broker_api::crds::FilesError;
 
+pub use self::page::HEADER;
 use self::page::Page;
-
-/// First line of each page.
-pub const HEADER: &str = "<!-- Generated from api/ with `make manifests`. Do not edit. -->\n";
 
 /// The folder of the pages, seen from `config/`.
 const FOLDER: &str = "../docs/kinds";

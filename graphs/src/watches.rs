@@ -7,7 +7,7 @@ use runtime_effect::kind::Kind;
 use runtime_engine::demand::Demand;
 use runtime_fleet::{GroupVersionKind, subscription::Subscription, watch::WatchSpec};
 
-use crate::{conventions::CONVENTIONS, definitions::DefinitionKey, instances::InstanceKey};
+use crate::{conventions::CONVENTIONS, definitions::key::DefinitionKey, instances::InstanceKey};
 
 /// What is watched always.
 pub struct Fixed {

@@ -5,10 +5,12 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{
-    HEADER,
     cell::{code, prose},
     field::{Field, fields},
 };
+
+/// First line of each page.
+pub const HEADER: &str = "<!-- Generated from api/ with `make manifests`. Do not edit. -->\n";
 
 /// One kind.
 #[derive(Debug)]

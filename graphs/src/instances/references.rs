@@ -13,7 +13,7 @@ use runtime_fleet::{
     object::ObjectKey,
 };
 
-use super::InstanceKey;
+use super::key::InstanceKey;
 
 /// Something that an instance refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -10,7 +10,7 @@ use broker_api::ClusterName;
 use graphs_core::applyset::GroupKind;
 use runtime_fleet::{hashed::HashMap, lock::lock};
 
-use super::InstanceKey;
+use super::key::InstanceKey;
 
 type Kind = (ClusterName, Arc<GroupKind>);
 

@@ -1,4 +1,4 @@
-//! No file of the runtime and of the broker stands in a circle of imports: each can be understood by what is below it.
+//! No file of these crates stands in a circle of imports: each can be understood by what is below it.
 
 #![allow(clippy::expect_used)]
 
@@ -8,9 +8,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Folders of crates in which there is none.
-const CRATES: [&str; 6] =
-    ["runtime/cel", "runtime/effect", "runtime/engine", "runtime/fleet", "runtime/process", "broker"];
+/// Folders of crates in which there is none. Decisions (`broker/core`, `graphs/core`), operator and cli have some.
+const CRATES: [&str; 9] = [
+    "api",
+    "runtime/cel",
+    "runtime/effect",
+    "runtime/engine",
+    "runtime/fleet",
+    "runtime/process",
+    "broker",
+    "graphs",
+    "config",
+];
 
 /// A module by the names that lead to it; the crate itself has none.
 type Module = Vec<String>;
@@ -21,11 +30,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(of).filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
-/// The module that a file is; `None`: it holds tests only.
+/// The module that a file is; `None`: it holds tests only, or is a program beside the library, which stands above all of it.
 fn module(source: &Path, file: &Path) -> Option<Module> {
     let relative = file.strip_prefix(source).expect("a file below it").with_extension("");
     let mut names: Module = relative.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-    if names.iter().any(|name| name == "tests" || name.ends_with("_tests")) {
+    let is_beside = names == ["main"] && source.join("lib.rs").exists();
+    if is_beside || names.iter().any(|name| name == "tests" || name.ends_with("_tests")) {
         return None;
     }
     if matches!(names.last().map(String::as_str), Some("lib" | "main")) {
@@ -40,19 +50,30 @@ fn code(text: &str) -> String {
     code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
+/// The modules that a text declares, each in a file of its own.
+fn children(code: &str) -> Vec<&str> {
+    let declared = code.lines().filter_map(|line| line.trim().strip_suffix(';')?.rsplit_once("mod "));
+    declared.filter(|(before, _)| before.is_empty() || before.starts_with("pub")).map(|(_, name)| name).collect()
+}
+
 /// All paths in a text that begin at a module of the crate, with what is in braces spread out: `crate::a::{b, c::d}` is
-/// `crate::a::b` and `crate::a::c::d`.
+/// `crate::a::b` and `crate::a::c::d`. Those that begin at a child of the module in which the text stands begin with `self`.
 fn paths(code: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for root in ["crate::", "super::", "self::"] {
-        for (at, _) in code.match_indices(root) {
-            let is_whole =
-                !code[..at].ends_with(|before: char| before.is_alphanumeric() || matches!(before, '_' | ':'));
+    let roots = ["crate", "super", "self"].map(|root| ("", root));
+    for (before, root) in roots.into_iter().chain(children(code).into_iter().map(|child| ("self::", child))) {
+        let start = format!("{root}::");
+        for (at, _) in code.match_indices(&start) {
+            let ahead = &code[..at];
+            let is_whole = !ahead.ends_with(|before: char| before.is_alphanumeric() || matches!(before, '_' | ':'));
             // `pub use` hands on what is below; nothing is used by that.
-            let line = code[..at].rsplit('\n').next().unwrap_or_default().trim_start();
+            let line = ahead.rsplit('\n').next().unwrap_or_default().trim_start();
             let is_handed_on = line.starts_with("pub") && line.contains(" use ");
-            if is_whole && !is_handed_on {
-                spread("", &code[at..], &mut found);
+            // A child's name may be that of a function, `name::<T>()`, and of another's child, `use super::{name::X}`.
+            let is_generic = code[at + start.len()..].starts_with('<');
+            let is_in_braces = !before.is_empty() && ahead.rsplit(';').next().unwrap_or_default().contains("::{");
+            if is_whole && !is_handed_on && !is_generic && !is_in_braces {
+                spread(before, &code[at..], &mut found);
             }
         }
     }
@@ -147,9 +168,13 @@ fn a_circle_is_found_by_any_way_of_naming() {
     assert_eq!(of(&[("", "mod a;"), ("a", "use crate::b::X;"), ("b", "use super::a::{\n  c::Y,\n  Z as W,\n};")]), 2);
     assert_eq!(of(&[("a", "fn f() { crate::b::g() }"), ("b", "use crate::{a::X, c};"), ("c", "")]), 2);
     assert_eq!(of(&[("a", "use self::b::X;"), ("a::b", "use super::Y;")]), 2);
+    assert_eq!(of(&[("a", "mod b;\nfn f() { b::g() }"), ("a::b", "use super::Y;")]), 2);
+    assert_eq!(of(&[("a", "pub(super) mod b;\nuse b::{X, Z};"), ("a::b", "use super::Y;")]), 2);
     assert_eq!(
         of(&[("a", "use self::b::X;\npub use self::b::Z;"), ("a::b", "// use super::Y;\nuse other::crate_::a;")]),
         0
     );
+    let named_alike = "mod b;\npub use b::Z;\nuse super::{\n  b::X,\n  c,\n};\nfn f() { x.b::<u8>(); y_b::g() }";
+    assert_eq!(of(&[("a", named_alike), ("a::b", "use super::Y;"), ("b", ""), ("c", "")]), 0);
     assert_eq!(of(&[("a", "use crate::b::X;"), ("b", "#[cfg(test)]\nmod tests {\n    use crate::a::Y;\n}")]), 0);
 }

@@ -4,6 +4,7 @@ mod argument;
 mod condition;
 mod convert;
 mod encode;
+mod entry;
 mod format;
 mod json;
 mod list;
@@ -20,21 +21,12 @@ mod url;
 
 use std::{collections::HashMap, sync::LazyLock};
 
+pub use self::entry::Style;
+use self::entry::{Entry, Run};
 use super::{
     failure::{Answer, Failure, charge},
     value::Value,
 };
-
-/// How a function is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Style {
-    /// `f(x)`, `space.f(x)`
-    Global,
-    /// `x.f()`
-    Method,
-}
-
-type Run = for<'v> fn(&[Value<'v>]) -> Answer<Value<'v>>;
 
 /// A function for so many arguments.
 #[derive(Clone, Copy)]
@@ -42,9 +34,6 @@ pub(super) struct Function {
     name: &'static str,
     run: Run,
 }
-
-/// Name, style, numbers of arguments without a method's target, and what it does.
-type Entry = (&'static str, Style, &'static [usize], Run);
 
 const TABLES: [&[Entry]; 15] = [
     condition::FUNCTIONS,

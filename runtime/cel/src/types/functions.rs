@@ -3,15 +3,13 @@
 mod kro;
 mod kubernetes;
 mod standard;
+mod table;
 mod texts;
 
 use std::{collections::HashMap, sync::LazyLock};
 
+use self::table::Table;
 use super::signature::{self, Overload};
-
-/// Functions by name, each with the lines of its overloads. Order counts: the first that fits decides what a parameter
-/// stands for. A name may occur in several tables.
-type Table = &'static [(&'static str, &'static [&'static str])];
 
 const TABLES: &[Table] = &[
     standard::OPERATORS,

@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure, charge_text},
     macros::CONDITION_KEYS,

@@ -1,6 +1,9 @@
 //! From one type to another, and `size`.
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure, charge_text},
     go::{duration, number, timestamp::Timestamp},

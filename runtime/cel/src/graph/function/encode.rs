@@ -7,7 +7,10 @@ use base64::{
 use md5::Md5;
 use sha2::{Digest, Sha256};
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure, charge_made},
     value::Value,

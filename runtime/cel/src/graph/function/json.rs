@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value as Json;
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     equal::not_too_deep,
     failure::{Answer, Failure, charge, charge_made, charge_text},

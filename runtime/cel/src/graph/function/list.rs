@@ -2,7 +2,10 @@
 
 use std::{cmp::Ordering, collections::HashMap};
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     equal::{self, compare, equal},
     failure::{Answer, Failure, charge},

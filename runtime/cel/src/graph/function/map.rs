@@ -1,6 +1,9 @@
 //! Functions over maps.
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     equal::not_too_deep,
     failure::Answer,

@@ -2,7 +2,10 @@
 
 use std::net::IpAddr;
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure},
     network::{self, Cidr},

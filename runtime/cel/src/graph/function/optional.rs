@@ -1,6 +1,9 @@
 //! Optional values. `or` and `orValue` of one are the interpreter's: what they do not need is not evaluated.
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure},
     value::Value,

@@ -2,7 +2,11 @@
 
 use std::cmp::Ordering;
 
-use super::{Entry, Style, argument, semver};
+use super::{
+    argument,
+    entry::{Entry, Style},
+    semver,
+};
 use crate::graph::{
     failure::{Answer, Failure, charge},
     quantity::Quantity,

@@ -2,7 +2,10 @@
 
 use sha2::{Digest, Sha256};
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure, charge_made},
     value::Value,

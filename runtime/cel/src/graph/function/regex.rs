@@ -1,6 +1,9 @@
 //! Patterns in RE2 syntax.
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::{
     expression::{meter, patterns},
     graph::{

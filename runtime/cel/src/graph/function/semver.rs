@@ -2,7 +2,10 @@
 
 use semver::Version;
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure},
     value::{Foreign, Value},

@@ -1,6 +1,10 @@
 //! Functions over texts. Indices count characters, not bytes.
 
-use super::{Entry, Style, argument, format, list};
+use super::{
+    argument,
+    entry::{Entry, Style},
+    format, list,
+};
 use crate::graph::{
     failure::{Answer, Failure, charge, charge_made, charge_text},
     value::{Text, Value},

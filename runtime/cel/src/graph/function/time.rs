@@ -1,6 +1,9 @@
 //! The parts of moments and durations. A moment's are those in UTC, or in the zone that is given.
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure},
     go::timestamp::Part,

@@ -1,6 +1,9 @@
 //! URLs.
 
-use super::{Entry, Style, argument};
+use super::{
+    argument,
+    entry::{Entry, Style},
+};
 use crate::graph::{
     failure::{Answer, Failure},
     go::url::Url,

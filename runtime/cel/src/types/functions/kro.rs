@@ -1,6 +1,6 @@
 //! What kro adds to it: <https://kro.run/docs/>.
 
-use super::Table;
+use super::table::Table;
 
 pub(super) const FUNCTIONS: Table = &[
     ("lists.setAtIndex", &["(list(A), int, A) -> list(A)"]),

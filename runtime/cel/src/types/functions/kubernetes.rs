@@ -1,7 +1,7 @@
 //! What Kubernetes adds. See <https://kubernetes.io/docs/reference/using-api/cel/>. Of its libraries these are there; not
 //! `format`, `authorizer`, nor the second argument of `semver`.
 
-use super::Table;
+use super::table::Table;
 
 pub(super) const FUNCTIONS: Table = &[
     ("isSorted", &["T in ordered: list(T).() -> bool"]),

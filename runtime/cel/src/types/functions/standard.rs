@@ -3,7 +3,7 @@
 //!
 //! Numbers of different types are not compared, added or mixed: kro leaves that option of cel-go off.
 
-use super::Table;
+use super::table::Table;
 
 pub(super) const OPERATORS: Table = &[
     ("_?_:_", &["(bool, A, A) -> A"]),

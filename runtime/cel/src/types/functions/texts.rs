@@ -1,6 +1,6 @@
 //! cel-go's extensions for texts, bytes and lists. See <https://pkg.go.dev/github.com/google/cel-go/ext>.
 
-use super::Table;
+use super::table::Table;
 
 pub(super) const TEXTS: Table = &[
     ("charAt", &["string.(int) -> string"]),
