@@ -13,8 +13,9 @@ use runtime_fleet::{
 
 use crate::{broker::Broker, reach::BLIP};
 
-/// How it stands with the compute cluster.
-pub fn reach(cluster: &Cluster) -> Reach {
+/// How it stands with the compute cluster. Other than the clusters of origins (`crate::reach`), it is settling for as long as
+/// there is no connection yet.
+pub fn compute_reach(cluster: &Cluster) -> Reach {
     match cluster.state() {
         ClusterState::Ready => Reach::Ready,
         ClusterState::Connecting => Reach::Settling,

@@ -21,7 +21,7 @@ use runtime_effect::{kind::Kind, note::Note, reach::Reach, seen::Seen, serving::
 use runtime_engine::{bodies::Needs, clock::now, view::view};
 use runtime_fleet::{cluster::Cluster, index::Lookup, kind::KindState, object::ObjectKey};
 
-use super::{look::reach, stages::BY_ID};
+use super::{look::compute_reach, stages::BY_ID};
 use crate::{
     broker::Broker,
     origins::{key::object_key, records::Record},
@@ -205,7 +205,7 @@ impl Broker {
             to: self.copy_at(&known.to),
             coordination: hub.name().clone(),
             compute: compute.name().clone(),
-            compute_reach: reach(&compute),
+            compute_reach: compute_reach(&compute),
             stage: &stage,
             related_kinds: &related,
             stage_namespaces: &self.options.stage_namespace,

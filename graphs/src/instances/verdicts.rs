@@ -12,7 +12,7 @@ use runtime_fleet::{hashed::HashMap, lock::lock};
 
 use super::key::InstanceKey;
 
-type Kind = (ClusterName, Arc<GroupKind>);
+type KindAt = (ClusterName, Arc<GroupKind>);
 
 /// What is said of the instances of a kind in a cluster.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Verdict {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub struct Verdicts(Mutex<HashMap<Kind, Verdict>>);
+pub struct Verdicts(Mutex<HashMap<KindAt, Verdict>>);
 
 impl Verdicts {
     /// Whether the status of an instance says ERROR; `None`: it is not read. Returns whether more, or fewer, say so by that.

@@ -18,7 +18,7 @@ use runtime_fleet::{
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{bodies::Bodies, decisions::Decisions, doubts::Doubts, meters::Meters, reads::Reads, recorder::Recorder};
+use crate::{bodies::Bodies, decisions::Decisions, hidden::Hidden, meters::Meters, reads::Reads, recorder::Recorder};
 
 /// A leader stops 5 s before its lease can be taken; what it has begun may take this much of them.
 const FENCE: Duration = Duration::from_secs(4);
@@ -33,7 +33,7 @@ pub struct Engine {
     pub decisions: Decisions,
     /// Bodies that were read for decisions.
     pub bodies: Bodies,
-    pub(crate) doubts: Doubts,
+    pub(crate) hidden: Hidden,
     pub(crate) reads: Reads,
     /// Tells people.
     pub recorder: Recorder,
@@ -61,7 +61,7 @@ impl Engine {
             term: Mutex::default(),
             decisions,
             bodies: Bodies::default(),
-            doubts: Doubts::default(),
+            hidden: Hidden::default(),
             reads: Reads::default(),
             recorder: Recorder::default(),
             stop: CancellationToken::new(),

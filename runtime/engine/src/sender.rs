@@ -23,7 +23,7 @@ use crate::{
     machine::{InTheWay, Machine, Missing, Refusal},
     namespace,
     refusal::{no_namespace, place, refusal},
-    settling::doubt,
+    settling::wait_for,
 };
 
 /// How a write ended.
@@ -189,7 +189,7 @@ impl<M: Machine> Sending<'_, M> {
             },
             error if error.suspects_cluster() => {
                 self.suspect();
-                self.doubt(&error);
+                self.wait_for_what_was_sent(&error);
                 machine.failed(key, write, &error);
                 return Sent::Failed;
             }
@@ -222,9 +222,9 @@ impl<M: Machine> Sending<'_, M> {
     }
 
     /// What was sent may have been done all the same.
-    fn doubt(&self, error: &CallError) {
+    fn wait_for_what_was_sent(&self, error: &CallError) {
         if matches!(error, CallError::UnknownOutcome(_)) {
-            doubt(self.machine, self.key, self.write);
+            wait_for(self.machine, self.key, self.write);
         }
     }
 
@@ -287,7 +287,7 @@ impl<M: Machine> Sending<'_, M> {
             Ok(written) => Ok(Some(written.object)),
             Err(error) => {
                 debug!(key = %self.key, place = place(self.write), %error, "cannot be made ours");
-                self.doubt(&error);
+                self.wait_for_what_was_sent(&error);
                 let passing = error.suspects_cluster()
                     || matches!(error, CallError::Conflict(_) | CallError::NotFound(_) | CallError::Throttled { .. });
                 if passing { Ok(None) } else { Err(refusal(&error, self.write, self.program())) }

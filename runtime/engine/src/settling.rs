@@ -16,8 +16,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tracing::debug;
 
 use crate::{
-    doubts::Doubt,
     engine::{Engine, Reachable},
+    hidden::HiddenObject,
     machine::Machine,
 };
 
@@ -32,20 +32,20 @@ impl Engine {
     /// Where there may be something that was to be made for a key, and of which kind it is, although no watch shows it: no answer
     /// came to the write.
     pub fn hidden(&self, key: &impl Display) -> Vec<(ClusterName, Kind)> {
-        self.doubts.hidden(|| key.to_string(), self.fleet())
+        self.hidden.of(|| key.to_string(), self.fleet())
     }
 
     /// Waits until an object is seen, or its API server says that there is none.
-    async fn settle(&self, key: &str, doubt: &Doubt) {
+    async fn settle(&self, key: &str, one: &HiddenObject) {
         let (mut wait, mut failures) = (FIRST, 0);
-        while let Some(since) = self.doubts.since(key, doubt, self.fleet()) {
+        while let Some(since) = self.hidden.since(key, one, self.fleet()) {
             if since.elapsed() < SURE {
                 sleep_until(since + SURE).await;
                 continue;
             }
-            match self.is_there(doubt, failures).await {
+            match self.is_there(one, failures).await {
                 // Unless it was sent again meanwhile.
-                Some(false) if self.doubts.since(key, doubt, self.fleet()) == Some(since) => break,
+                Some(false) if self.hidden.since(key, one, self.fleet()) == Some(since) => break,
                 Some(false) => continue,
                 // The watch will tell.
                 Some(true) => {}
@@ -54,16 +54,16 @@ impl Engine {
             sleep(wait).await;
             wait = (wait * 2).min(LONGEST);
         }
-        self.doubts.remove(key, doubt);
+        self.hidden.remove(key, one);
     }
 
     /// Whether its API server says that there is such an object; `None`: it does not answer.
-    async fn is_there(&self, doubt: &Doubt, failures: u32) -> Option<bool> {
-        let Reachable { cluster, caller, kind } = self.reachable(doubt.cluster.name(), &Kind::from(&doubt.spec.gvk))?;
-        match Writer::new(&caller.after(failures)).get(&kind, &doubt.object).await {
-            Ok(found) => Some(found.is_some_and(|found| is_shown(doubt, &found))),
+    async fn is_there(&self, one: &HiddenObject, failures: u32) -> Option<bool> {
+        let Reachable { cluster, caller, kind } = self.reachable(one.cluster.name(), &Kind::from(&one.spec.gvk))?;
+        match Writer::new(&caller.after(failures)).get(&kind, &one.object).await {
+            Ok(found) => Some(found.is_some_and(|found| is_shown(one, &found))),
             Err(error) => {
-                debug!(cluster = %cluster.name(), object = %doubt.object, %error, "nobody knows whether it was made");
+                debug!(cluster = %cluster.name(), object = %one.object, %error, "nobody knows whether it was made");
                 None
             }
         }
@@ -71,9 +71,9 @@ impl Engine {
 }
 
 /// Whether the watch shows an object: somebody else's, which has taken the name, it may not.
-fn is_shown(doubt: &Doubt, found: &Object) -> bool {
+fn is_shown(one: &HiddenObject, found: &Object) -> bool {
     let labels = found.marks().labels;
-    doubt.spec.label_selector.iter().flat_map(|all| all.split(',')).all(|label| match label.split_once('=') {
+    one.spec.label_selector.iter().flat_map(|all| all.split(',')).all(|label| match label.split_once('=') {
         Some((name, value)) => labels.get(name).is_some_and(|held| held == value),
         None => labels.contains_key(label),
     })
@@ -81,18 +81,18 @@ fn is_shown(doubt: &Doubt, found: &Object) -> bool {
 
 /// A write was given up without an answer: nobody knows whether it has made its object. The key is looked at again once
 /// somebody does.
-pub(crate) fn doubt<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subject>) {
+pub(crate) fn wait_for<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subject>) {
     let Op::Create(_) = &write.op else { return };
     let engine = Arc::clone(machine.engine());
     let (Some(cluster), Some(spec)) = (engine.fleet().cluster(&write.cluster), machine.sees(key, write)) else {
         return;
     };
     let object = ObjectKey::new(write.namespace.as_str(), write.name.as_str());
-    let doubt = Doubt { cluster, spec, object, since: Instant::now() };
-    if engine.doubts.add(key.to_string(), doubt.clone()) {
+    let one = HiddenObject { cluster, spec, object, since: Instant::now() };
+    if engine.hidden.add(key.to_string(), one.clone()) {
         let (queue, key) = (Arc::clone(machine.queue()), key.clone());
         spawn(async move {
-            engine.settle(&key.to_string(), &doubt).await;
+            engine.settle(&key.to_string(), &one).await;
             queue.add(key);
         });
     }
@@ -117,7 +117,7 @@ mod tests {
         fn changed(&self, _: &Index, _: &Change) {}
     }
 
-    fn watch(engine: &Engine, of: &Doubt) -> Subscription {
+    fn watch(engine: &Engine, of: &HiddenObject) -> Subscription {
         engine.fleet().listen(&Selector::Name(stub::name()), &of.spec, &Arc::new(Deaf))
     }
 
@@ -126,17 +126,17 @@ mod tests {
         Object::parse(raw.as_bytes(), None, &stub::CONVENTIONS).unwrap().1
     }
 
-    fn of(engine: &Engine, spec: WatchSpec) -> Doubt {
+    fn of(engine: &Engine, spec: WatchSpec) -> HiddenObject {
         let object = ObjectKey::new("n", "a");
-        Doubt { cluster: stub::cluster(engine), spec: Arc::new(spec), object, since: Instant::now() }
+        HiddenObject { cluster: stub::cluster(engine), spec: Arc::new(spec), object, since: Instant::now() }
     }
 
     fn maps() -> WatchSpec {
         WatchSpec::all(GroupVersionKind::gvk("", "v1", "ConfigMap"))
     }
 
-    fn note(engine: &Engine, of: &Doubt) -> bool {
-        engine.doubts.add("web".to_owned(), of.clone())
+    fn note(engine: &Engine, of: &HiddenObject) -> bool {
+        engine.hidden.add("web".to_owned(), of.clone())
     }
 
     #[tokio::test(start_paused = true)]
@@ -151,7 +151,7 @@ mod tests {
         index.upsert(one.object.clone(), object("{}"), Source::Watch);
         assert!(engine.hidden(&"web").is_empty());
         engine.settle("web", &one).await;
-        assert!(engine.doubts.is_empty());
+        assert!(engine.hidden.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -163,7 +163,7 @@ mod tests {
         engine.fleet().disengage(&stub::name()).await;
         assert!(engine.hidden(&"web").is_empty());
         engine.settle("web", &one).await;
-        assert!(engine.doubts.is_empty());
+        assert!(engine.hidden.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

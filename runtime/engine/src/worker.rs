@@ -32,7 +32,7 @@ use crate::{
     kept::{Drawn, Kept},
     machine::{Machine, Occasion, Plan},
     sender::{Sent, send},
-    settling::doubt,
+    settling::wait_for,
     stubs::{missed, read_stubs},
 };
 
@@ -430,7 +430,7 @@ async fn write_one<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subje
 
 /// The answer would have come after the lease.
 fn given_up<M: Machine>(machine: &M, key: &M::Key, write: &Write<M::Subject>) -> Sent {
-    doubt(machine, key, write);
+    wait_for(machine, key, write);
     Sent::Failed
 }
 

@@ -104,7 +104,7 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
         }
         match ended {
             // Whoever has put a list in tells of all of it, whatever happens meanwhile.
-            Ok(Went::Listed(objects, version)) => {
+            Ok(Session::Listed(objects, version)) => {
                 if version < index.progress() {
                     server.gone_back();
                     replaced.set(server.replaced(&connection));
@@ -121,16 +121,16 @@ pub(crate) async fn run(server: Arc<Server>, index: Arc<Index>, told: Arc<dyn Au
                 continue;
             }
             // The server ends watches now and then; one that ends them at once must not make us spin.
-            Ok(Went::Followed) if started.elapsed() > Duration::from_secs(1) => continue,
-            Ok(Went::Followed) => {}
+            Ok(Session::Followed) if started.elapsed() > Duration::from_secs(1) => continue,
+            Ok(Session::Followed) => {}
             Err(error) => watch.failed(&connection, &error),
         }
         tokio::time::sleep(backoff.wait()).await;
     }
 }
 
-/// What became of a session.
-enum Went {
+/// What a session was, seen from its end.
+enum Session {
     /// This is all that there is, at this version.
     Listed(Vec<(ObjectKey, Arc<Object>)>, u64),
     /// The stream has come to its end.
@@ -206,7 +206,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Lists, where that is due, or follows to the end of a stream.
-    async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<Went, CallError> {
+    async fn session(&mut self, connection: &Connection, kind: &Arc<KindInfo>) -> Result<Session, CallError> {
         let returns = self.server.returns();
         let is_restored = self.checked != returns && Box::pin(self.is_restored(connection, kind)).await?;
         self.checked = returns;
@@ -218,10 +218,10 @@ impl<'a> Watch<'a> {
         if self.lists() {
             // Seldom, and all that it needs meanwhile would stay with the watch for good.
             let (objects, version) = Box::pin(self.list(connection, kind)).await?;
-            return Ok(Went::Listed(objects, version));
+            return Ok(Session::Listed(objects, version));
         }
         self.follow(connection, kind).await?;
-        Ok(Went::Followed)
+        Ok(Session::Followed)
     }
 
     fn failed(&mut self, connection: &Connection, error: &CallError) {

@@ -1,4 +1,4 @@
-//! `Doubts`: objects that a write may have made of which no answer came, and that nobody has seen.
+//! `Hidden`: objects that a write may have made of which no answer came, and that nobody has seen.
 //!
 //! The watch tells of them, but it may be silent for as long as it takes to notice that a connection is broken. Whoever took
 //! what it does not show for absent meanwhile would let go of something while a part of it is left. To make it again is no
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 /// An object that may have been made.
 #[derive(Clone)]
-pub(crate) struct Doubt {
+pub(crate) struct HiddenObject {
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) spec: Arc<WatchSpec>,
     pub(crate) object: ObjectKey,
@@ -24,7 +24,7 @@ pub(crate) struct Doubt {
     pub(crate) since: Instant,
 }
 
-impl Doubt {
+impl HiddenObject {
     fn is_the_same(&self, other: &Self) -> bool {
         self.cluster.name() == other.cluster.name() && self.spec == other.spec && self.object == other.object
     }
@@ -39,54 +39,54 @@ impl Doubt {
 
 /// See the module: by the keys for which they were to be made.
 #[derive(Default)]
-pub(crate) struct Doubts {
-    of: Mutex<HashMap<String, Vec<Doubt>>>,
+pub(crate) struct Hidden {
+    of: Mutex<HashMap<String, Vec<HiddenObject>>>,
     /// Of how many keys there are any: nearly always none, and then nobody waits for the lock.
     count: AtomicUsize,
 }
 
-impl Doubts {
-    fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Vec<Doubt>>) -> T) -> T {
+impl Hidden {
+    fn change<T>(&self, change: impl FnOnce(&mut HashMap<String, Vec<HiddenObject>>) -> T) -> T {
         let mut of = lock(&self.of);
         let changed = change(&mut of);
-        of.retain(|_, doubts| !doubts.is_empty());
+        of.retain(|_, held| !held.is_empty());
         self.count.store(of.len(), Ordering::Release);
         changed
     }
 
     /// Notes one. Returns whether it is new.
-    pub(crate) fn add(&self, key: String, doubt: Doubt) -> bool {
+    pub(crate) fn add(&self, key: String, one: HiddenObject) -> bool {
         self.change(|of| {
             let held = of.entry(key).or_default();
-            let known = held.iter_mut().find(|held| held.is_the_same(&doubt));
+            let known = held.iter_mut().find(|held| held.is_the_same(&one));
             if let Some(known) = known {
-                known.since = doubt.since;
+                known.since = one.since;
                 return false;
             }
-            held.push(doubt);
+            held.push(one);
             true
         })
     }
 
     /// Where something that was to be made for a key may be, and of which kind it is.
-    pub(crate) fn hidden(&self, key: impl FnOnce() -> String, fleet: &Fleet) -> Vec<(ClusterName, Kind)> {
+    pub(crate) fn of(&self, key: impl FnOnce() -> String, fleet: &Fleet) -> Vec<(ClusterName, Kind)> {
         if self.count.load(Ordering::Acquire) == 0 {
             return Vec::new();
         }
         let of = lock(&self.of);
-        let doubts = of.get(&key()).into_iter().flatten().filter(|doubt| !doubt.is_over(fleet));
-        doubts.map(|doubt| (doubt.cluster.name().clone(), Kind::from(&doubt.spec.gvk))).collect()
+        let held = of.get(&key()).into_iter().flatten().filter(|one| !one.is_over(fleet));
+        held.map(|one| (one.cluster.name().clone(), Kind::from(&one.spec.gvk))).collect()
     }
 
     /// Since when nobody knows of one; `None`: somebody does.
-    pub(crate) fn since(&self, key: &str, one: &Doubt, fleet: &Fleet) -> Option<Instant> {
+    pub(crate) fn since(&self, key: &str, one: &HiddenObject, fleet: &Fleet) -> Option<Instant> {
         let of = lock(&self.of);
         let held = of.get(key)?.iter().find(|held| held.is_the_same(one))?;
         (!held.is_over(fleet)).then_some(held.since)
     }
 
     /// Somebody knows.
-    pub(crate) fn remove(&self, key: &str, one: &Doubt) {
+    pub(crate) fn remove(&self, key: &str, one: &HiddenObject) {
         self.change(|of| {
             if let Some(held) = of.get_mut(key) {
                 held.retain(|held| !held.is_the_same(one));
