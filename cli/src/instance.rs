@@ -5,6 +5,7 @@ mod served;
 
 use graphs_core::{
     graph::Graph,
+    limits,
     node::Node,
     render::{Observed, Pass},
 };
@@ -39,7 +40,7 @@ impl Instance {
             found.object["metadata"]["deletionTimestamp"].is_null(),
             "it is being deleted: its children go"
         );
-        let evaluator = Evaluator::default();
+        let evaluator = limits::evaluator();
         let served = Served::of(clusters, found, &evaluator).await?;
         let graph = &served.graph;
         let (mut there, mut nodes) = (Observed::new(), Vec::<Option<Reading>>::new());

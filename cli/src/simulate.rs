@@ -26,8 +26,8 @@ use anyhow::bail;
 use broker_api::{ClusterName, Gvk, Role};
 use broker_core::{decision::State, snapshot::OriginKey};
 use clap::Args;
-use graphs_core::plural;
-use runtime_cel::{expression, graph};
+use graphs_core::{limits, plural};
+use runtime_cel::expression;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -257,7 +257,7 @@ fn left_out(cluster: Option<&Cluster>, unknown: &[String]) -> Option<String> {
 /// Checks the ResourceGraphDefinitions of a file.
 async fn check(access: &Access, file: &Path) -> anyhow::Result<Told> {
     let cluster = cluster(access).await?;
-    let evaluator = graph::Evaluator::default();
+    let evaluator = limits::evaluator();
     let (mut text, mut items, mut code) = (String::new(), Vec::new(), 0);
     for document in definition::documents(file)? {
         let (file, name) = (document.file.clone(), document.text("/metadata/name").to_owned());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, Role, graphs::keys};
+use graphs_core::limits;
 use runtime_cel::graph::Evaluator;
 use runtime_engine::{decisions::Decisions, engine::Engine, recorder::events, worker};
 use runtime_fleet::{
@@ -37,7 +38,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let signals = Signals::catch()?;
     let hub = clusters::given(Role::Coordination, options.kubeconfig.as_deref(), false, "--kubeconfig").await?;
     let decisions = Decisions::start(METERS.slow)?;
-    let running = start(options, hub, decisions, Evaluator::default(), Arc::new(Sockets)).await?;
+    let running = start(options, hub, decisions, limits::evaluator(), Arc::new(Sockets)).await?;
     running.ending.after(signals).await;
     Ok(())
 }

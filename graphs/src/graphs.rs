@@ -123,7 +123,7 @@ impl Graphs {
         let options = Options::try_parse_from(["resource-graphs", "--enable-multicluster"]).unwrap();
         let engine = Engine::new(Decisions::start(METERS.slow).unwrap(), &METERS);
         let hub = ClusterName::new(Role::Coordination, "hub");
-        Self::new(options, hub, &engine, Evaluator::default(), Arc::new(Sockets))
+        Self::new(options, hub, &engine, graphs_core::limits::evaluator(), Arc::new(Sockets))
     }
 
     /// Engages a cluster to which nobody can connect.

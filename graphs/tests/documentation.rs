@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::CommandFactory as _;
-use graphs_core::{graph::Bounds, naming, simple_schema};
+use graphs_core::{graph::Bounds, limits, naming, simple_schema};
 use resource_graphs::options::Options;
-use runtime_cel::{expression::Limits, graph};
+use runtime_cel::graph;
 
 const TEXT: &str = include_str!("../../docs/graphs.md");
 
@@ -81,7 +81,7 @@ fn reserved_words_are_reserved() {
 fn limits_are_those_of_the_program() {
     let text = section("### Limits").replace(',', "");
     let told: BTreeSet<&str> = text.split(|each: char| !each.is_ascii_digit()).collect();
-    let (bounds, limits) = (Bounds::default(), Limits::graphs());
+    let (bounds, limits) = (Bounds::default(), limits::limits());
     let (shape, values) = (limits.shape, limits.values);
     let numbers = [
         bounds.expressions,

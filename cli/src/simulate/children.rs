@@ -253,7 +253,7 @@ mod tests {
     fn children(definition: &str, instance: &str) -> Children {
         let graph = definition::tests::check(definition).unwrap();
         let instance = object::tests::of(instance, None).unwrap().value;
-        Children::of(&graph, &instance, &Evaluator::default())
+        Children::of(&graph, &instance, &graphs_core::limits::evaluator())
     }
 
     fn child<'a>(children: &'a Children, id: &str) -> &'a Child {

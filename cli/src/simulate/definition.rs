@@ -123,7 +123,7 @@ pub(crate) mod tests {
         let document = document::documents("a.yaml", text).unwrap().remove(0);
         let definition = Definition::of(document).map_err(told)?;
         let schemas = Schemas::open(&definition.spec);
-        definition.compile(&schemas, &Evaluator::default()).unwrap().map_err(told)
+        definition.compile(&schemas, &graphs_core::limits::evaluator()).unwrap().map_err(told)
     }
 
     /// Where a line holds something, and from which column.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use broker_core::snapshot::OriginKey;
-use runtime_cel::graph;
+use graphs_core::limits;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,7 +74,7 @@ pub(super) async fn by_files(
         Err(problems) => return Ok(Told::problems(problems)),
     };
     let cluster = cluster(access).await?;
-    let evaluator = graph::Evaluator::default();
+    let evaluator = limits::evaluator();
     let checked = definition.check(cluster.as_ref(), &evaluator).await?;
     let graph = match checked.graph {
         Ok(graph) => graph,

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, bail};
 use broker_api::{ClusterName, Role};
 use broker_core::{decide::Explanation, snapshot::OriginKey};
+use graphs_core::limits;
 use runtime_cel::graph;
 use runtime_effect::kind::Kind;
 use serde_json::Value;
@@ -88,7 +89,7 @@ pub(super) async fn explain_new(
         }
     };
     if let Some(crd) = crd {
-        let evaluator = graph::Evaluator::default();
+        let evaluator = limits::evaluator();
         if let Some(served) = Served::of_kind(&would.clusters, cluster, &crd, &evaluator).await? {
             return would.instance(cluster, object, served, notes, &evaluator).await;
         }

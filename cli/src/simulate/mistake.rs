@@ -253,7 +253,7 @@ mod tests {
     use crate::simulate::place::told;
 
     /// One for all: each has threads of its own.
-    static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::default);
+    static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(graphs_core::limits::evaluator);
 
     /// Kinds with data, and `Zone`, whose objects are in no namespace.
     struct Served;

@@ -10,6 +10,7 @@ pub mod distribution;
 pub mod graph;
 pub mod instance;
 pub mod labels;
+pub mod limits;
 pub mod naming;
 pub mod node;
 pub mod plural;

@@ -2,6 +2,7 @@
 
 use std::{sync::LazyLock, time::Duration};
 
+use graphs_core::limits::limits;
 use runtime_cel::{
     expression::{self, ExpressionError, Limits},
     graph,
@@ -15,7 +16,7 @@ pub(crate) static BROKER: LazyLock<expression::Evaluator> =
 
 /// For expressions of graphs.
 pub(crate) static GRAPHS: LazyLock<graph::Evaluator> =
-    LazyLock::new(|| graph::Evaluator::with_limits(Limits { compile: LONG, evaluate: LONG, ..Limits::graphs() }));
+    LazyLock::new(|| graph::Evaluator::with_limits(Limits { compile: LONG, evaluate: LONG, ..limits() }));
 
 /// Whether it is us who say these words, not whoever wrote what is quoted: whoever fuzzes learns what is looked for.
 pub(crate) fn says(told: &str, words: &str, written: &str) -> bool {

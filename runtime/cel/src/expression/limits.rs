@@ -60,17 +60,6 @@ pub struct Values {
 }
 
 impl Limits {
-    /// For expressions of resource graphs: administrators write them, and they move whole objects about.
-    pub fn graphs() -> Self {
-        Self {
-            evaluate: Duration::from_millis(250),
-            steps: 200_000,
-            shape: Shape { bytes: 8 * 1024, brackets: 32, operators: 512, dots: 400, loops: 16, nested_loops: 3 },
-            values: Values { looped: 5000, text: 256 * 1024, json: 256 * 1024, depth: 100, ..Values::DEFAULT },
-            ..Self::default()
-        }
-    }
-
     /// No bound but that of steps, which is the same on every machine: what is evaluated is waited for however long it
     /// takes.
     pub(crate) fn steps_only(self) -> Self {

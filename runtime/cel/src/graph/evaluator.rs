@@ -136,12 +136,6 @@ impl fmt::Debug for Evaluator {
     }
 }
 
-impl Default for Evaluator {
-    fn default() -> Self {
-        Self::with_limits(Limits::graphs())
-    }
-}
-
 impl Evaluator {
     /// An evaluator with these limits. Its threads start when they are needed and end with it.
     pub fn with_limits(limits: Limits) -> Self {

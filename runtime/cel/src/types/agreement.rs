@@ -24,13 +24,15 @@ use self::{
 };
 use super::{Scope, Type, Variables, collection, object, typed};
 use crate::{
-    expression::{ExpressionError, Limits},
+    expression::{ExpressionError, Limits, Shape, Values},
     graph::{Evaluator, ValueType, Variable},
 };
 
 static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(|| {
     let minute = Duration::from_mins(1);
-    Evaluator::with_limits(Limits { compile: minute, evaluate: minute, ..Limits::graphs() })
+    let shape = Shape { bytes: 8 * 1024, brackets: 32, operators: 512, dots: 400, loops: 16, nested_loops: 3 };
+    let values = Values { looped: 5000, text: 256 * 1024, json: 256 * 1024, depth: 100, ..Values::default() };
+    Evaluator::with_limits(Limits { compile: minute, evaluate: minute, steps: 200_000, shape, values })
 });
 
 static VARIABLES: LazyLock<Variables> = LazyLock::new(|| {

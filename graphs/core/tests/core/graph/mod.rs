@@ -13,7 +13,7 @@ mod rendering;
 mod standing;
 
 /// One for all: each has threads of its own.
-static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::default);
+static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(graphs_core::limits::evaluator);
 
 /// `ConfigMap`, `Secret`, the cluster-scoped `Zone`, `Free`, which takes anything,
 /// and `Odd`, whose schema says the same in several ways.

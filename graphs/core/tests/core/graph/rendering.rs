@@ -2,6 +2,7 @@ use std::{sync::Arc, time::Duration};
 
 use graphs_core::{
     graph::{Bounds, Graph, compile},
+    limits::limits,
     node::{Ready, Wanted},
     render::{Observed, Pass, Want},
 };
@@ -227,7 +228,7 @@ fn a_selector_that_is_an_expression_is_looked_at_again() {
 
 #[test]
 fn what_had_no_time_is_told_apart_from_what_fails() {
-    let hurried = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..Limits::graphs() });
+    let hurried = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..limits() });
     let slow = "${string(schema.spec.tags.map(x, schema.spec.tags.map(y, x + y).size()).size())}";
     let graph = graph(rgd(json!([config("a", slow)]))).unwrap();
     let tags: Vec<String> = (0..300).map(|tag| tag.to_string()).collect();

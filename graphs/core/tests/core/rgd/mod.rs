@@ -10,7 +10,7 @@ use runtime_cel::graph::Evaluator;
 use serde_json::{Value, json};
 
 /// One for all: each has threads of its own.
-pub(crate) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::default);
+pub(crate) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(graphs_core::limits::evaluator);
 
 /// A list of choices; when it is used up, the first of all that there is.
 pub(crate) struct Choices(std::vec::IntoIter<u8>);

@@ -40,7 +40,7 @@ const TOLD: [&str; 22] = [
 ];
 
 /// One for all: each has threads of its own.
-pub(super) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(Evaluator::default);
+pub(super) static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(graphs_core::limits::evaluator);
 
 /// The kinds of the recorded graphs.
 pub(super) struct Served(BTreeMap<Gvk, Arc<ServedKind>>);

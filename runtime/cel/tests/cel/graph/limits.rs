@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use runtime_cel::{
-    expression::{ExpressionError, Limits},
+    expression::ExpressionError,
     graph::{Variable, functions},
 };
 use serde_json::{Value, json};
 
-use super::{patient, value_of};
+use super::{patient, value_of, wide};
 
 fn is_too_costly(source: &str, variables: &Value) {
     let answer = value_of(&patient(), source, variables);
@@ -76,7 +76,7 @@ fn what_takes_too_many_steps_ends() {
 
 #[test]
 fn texts_and_results_are_bounded() {
-    let most = Limits::graphs().values.text;
+    let most = wide().values.text;
     let long = json!({"s": "x".repeat(most), "l": vec!["x"; 5000]});
     for source in [
         "s + 'x'",

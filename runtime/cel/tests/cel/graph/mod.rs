@@ -10,15 +10,25 @@ mod vectors;
 use std::{sync::Arc, time::Duration};
 
 use runtime_cel::{
-    expression::{ExpressionError, Limits},
+    expression::{ExpressionError, Limits, Shape, Values},
     graph::{Evaluator, Variable},
 };
 use serde_json::Value;
 
-/// Steps bound these tests, time does not: a loaded machine must not fail them.
-fn patient() -> Evaluator {
+/// As wide as what is recorded takes. Steps bound these tests, time does not: a loaded machine must not fail them.
+fn wide() -> Limits {
     let minute = Duration::from_mins(1);
-    Evaluator::with_limits(Limits { compile: minute, evaluate: minute, ..Limits::graphs() })
+    Limits {
+        compile: minute,
+        evaluate: minute,
+        steps: 200_000,
+        shape: Shape { bytes: 8 * 1024, brackets: 32, operators: 512, dots: 400, loops: 16, nested_loops: 3 },
+        values: Values { looped: 5000, text: 256 * 1024, json: 256 * 1024, depth: 100, ..Values::default() },
+    }
+}
+
+fn patient() -> Evaluator {
+    Evaluator::with_limits(wide())
 }
 
 /// The value of an expression over the fields of this object.

@@ -1,6 +1,7 @@
 //! The checker, beyond what is recorded.
 
 use runtime_cel::{
+    expression::Limits,
     graph::Evaluator,
     types::{Native, Type, Variables, check},
 };
@@ -15,7 +16,7 @@ fn alone(source: &str) -> String {
 /// What is evaluated is what was checked: nothing is rewritten in between.
 #[test]
 fn a_compiled_expression_can_be_checked() {
-    let evaluator = Evaluator::default();
+    let evaluator = Evaluator::with_limits(Limits::default());
     let variables = Variables::new().with("o", Type::map(Type::String, Type::list(Type::Int)));
     for (source, expected) in [
         ("o.transformMap(k, v, v.sum()).size() + cel.bind(x, o.a, x[0])", Ok("int")),

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use broker_api::{ClusterName, Role};
 use clap::Parser as _;
 use futures::{FutureExt as _, future::BoxFuture};
+use graphs_core::limits::limits;
 use resource_graphs::{app, options::Options};
-use runtime_cel::{expression::Limits, graph::Evaluator};
+use runtime_cel::graph::Evaluator;
 use runtime_engine::decisions::Decisions;
 use runtime_fleet::kubeconfig::{Kubeconfig, Trust};
 use sim::{Wire, World};
@@ -57,7 +58,7 @@ impl Starts for Controller {
             let narrow = self.narrow.then_some("--concurrent-writes=1");
             let options = Options::try_parse_from(ARGS.iter().chain(&self.args).chain(&narrow)).unwrap();
             // Whether an expression ends must not depend on how busy this machine is.
-            let evaluator = Evaluator::inline(Limits::graphs());
+            let evaluator = Evaluator::inline(limits());
             let kubeconfig = Kubeconfig::parse(&World::kubeconfig(self.hub), &Trust::Secret).unwrap();
             let hub = (ClusterName::new(Role::Coordination, self.hub), kubeconfig);
             let decisions = Decisions::inline(|| ());
