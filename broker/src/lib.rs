@@ -1,6 +1,8 @@
 //! The resource broker: observe (indexes to a snapshot of one origin), decide (`broker-core`), act (writes with preconditions).
 //!
-//! Knows no loop, no sender and no retry: those are `runtime-engine`'s. What is right for an object is for `broker-core` to say.
+//! Whose turn it is, what is sent and what is tried again is for `runtime-engine`. What is no machine has a loop of its own: tasks
+//! in `signing` and `namespaces`, which write and try again by themselves, and those in `acceptance`, `migrations`, `brake`, `sync`
+//! and `dashboard`, which take in or look. What is right for an object is for `broker-core` to say.
 
 pub mod acceptance;
 pub mod app;

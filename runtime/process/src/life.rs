@@ -86,7 +86,6 @@ pub struct Ending {
 
 impl Ending {
     /// Waits for a signal, then ends all.
-    /// Waits for a signal, then ends all.
     pub async fn after(self, mut signals: Signals) {
         info!("{}: finishing the writes in hand", signals.first().await);
         self.now().await;
