@@ -37,6 +37,7 @@ use super::key::copy_key;
 const AT_ONCE: usize = 1000;
 
 /// What became of a decision that was taken in.
+#[expect(clippy::struct_excessive_bools, reason = "each has somebody else looked at, and any may be so with any")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Absorbed {
     /// The AcceptAPI that the origin no longer counts for.
