@@ -166,3 +166,19 @@ fn a_status_that_somebody_changes_is_put_right() {
         scene.until(&kind, "x", "to be put right", right).await;
     });
 }
+
+/// Nothing happens to an instance when its CRD has the field at last, some seconds after the RGD.
+#[test]
+fn a_field_that_a_later_revision_adds_is_shown_by_those_that_were_there() {
+    CALM.run(async |stage| {
+        let scene = Scene::new(stage, "status-grows").await;
+        let config = || Node::config("config", "config", json!({}));
+        let kind =
+            scene.define(&Rgd::new("Grown").status(json!({"one": "${config.metadata.name}"})).node(config())).await;
+        scene.bring_up(&kind, "x", json!({})).await;
+        let both = json!({"one": "${config.metadata.name}", "two": "${config.metadata.uid}"});
+        scene.define(&Rgd::new("Grown").status(both).node(config())).await;
+        let uid = scene.config("config").await.uid().to_owned();
+        scene.until(&kind, "x", "the new field", |seen| seen.text("/status/two") == uid).await;
+    });
+}

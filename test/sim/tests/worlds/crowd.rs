@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     env,
-    sync::{Arc, Mutex, OnceLock, atomic::AtomicUsize, atomic::Ordering},
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
     thread,
 };
 
@@ -16,9 +19,9 @@ use crate::{
 /// A calm story, or what is wrong with it.
 type Calm = Result<Told, String>;
 
-/// Calm stories, each told once.
+/// Calm stories, each told once; and how many requests a story took at the most.
 #[derive(Default)]
-struct Calms(Mutex<HashMap<String, Arc<OnceLock<Calm>>>>);
+struct Calms(Mutex<HashMap<String, Arc<OnceLock<Calm>>>>, AtomicU64);
 
 impl Calms {
     fn place(&self, plan: &Plan) -> Arc<OnceLock<Calm>> {
@@ -34,14 +37,18 @@ impl Calms {
             // Of what happened only the end is held against others.
             Ok(Told { entries: Vec::new(), ..told })
         });
-        tell(plan).check(calm.as_ref().map_err(Clone::clone)?)
+        let told = tell(plan);
+        self.1.fetch_max(told.requests, Ordering::Relaxed);
+        told.check(calm.as_ref().map_err(Clone::clone)?)
     }
 }
 
 /// Those of the seeds whose worlds go wrong, lowest first.
 pub(crate) fn crowd(seeds: &[u64]) -> Vec<u64> {
     let calms = Calms::default();
-    each(seeds, |seed| calms.check(&Plan::drawn(*seed)).err()).into_iter().copied().collect()
+    let failed = each(seeds, |seed| calms.check(&Plan::drawn(*seed)).err()).into_iter().copied().collect();
+    println!("none took more than {} requests", calms.1.into_inner());
+    failed
 }
 
 /// Those for which `test` says what is wrong, in their order.

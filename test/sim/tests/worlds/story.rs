@@ -37,6 +37,8 @@ pub(crate) struct Told {
     pub(crate) entries: Vec<Entry>,
     /// How much the processes wrote that live at the end, leases aside.
     pub(crate) writes: u64,
+    /// How many requests were sent.
+    pub(crate) requests: u64,
     pub(crate) served: Ending,
     pub(crate) gone: Ending,
     pub(crate) failure: Option<String>,
@@ -74,8 +76,9 @@ async fn run(plan: Plan) -> Told {
     let entries = stage.world.journal().take();
     let writes = programs.iter().map(Program::work).sum();
     programs.into_iter().for_each(Program::end);
+    let requests = stage.world.requests();
     stage.world.end();
-    Told { plan, entries, writes, served, gone, failure }
+    Told { plan, entries, writes, requests, served, gone, failure }
 }
 
 /// How it is when everything is served, and when everything was given back.
