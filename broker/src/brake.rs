@@ -55,12 +55,13 @@ struct Sight {
 }
 
 impl Sight {
-    /// Nobody can say what the consumer has of a kind: what was seen of it before stands, and lets nothing go.
+    /// Nobody can say what the consumer has of a kind: what had lost its origin has lost it still, what had not counts for nothing,
+    /// and nothing is let go.
     fn carry(&mut self, kind: &Kind, before: &Self) {
-        let of_kind =
-            |(place, lost): (&(ClusterName, Kind), &usize)| (place.1 == *kind).then(|| (place.clone(), *lost));
-        self.orphans.extend(before.orphans.iter().filter_map(of_kind));
-        self.copies.extend(before.copies.get(kind).map(|copies| (kind.clone(), *copies)));
+        let of_kind = before.orphans.iter().filter(|((_, of), _)| of == kind);
+        let lost: Vec<_> = of_kind.map(|(place, lost)| (place.clone(), *lost)).collect();
+        self.copies.insert(kind.clone(), lost.iter().map(|(_, lost)| lost).sum());
+        self.orphans.extend(lost);
         self.unseen.insert(kind.clone());
     }
 
@@ -337,6 +338,11 @@ mod tests {
         see(sight(20, &[("p", 1)]));
         see(blind(&brake.last(&homer)));
         assert_eq!(brake.ask(&homer, &p, &kind()), Verdict::Unknown, "what was seen before");
+        // Of another kind all are lost, and the first had been well.
+        let mut lost = Sight { copies: [(other.clone(), 20)].into(), ..Sight::default() };
+        lost.orphans.insert((p.clone(), other.clone()), 20);
+        lost.carry(&kind(), &sight(30, &[]));
+        assert_eq!(lost.verdict(&p, &other), Verdict::Held);
     }
 
     #[test]

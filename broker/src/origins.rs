@@ -15,12 +15,13 @@ pub mod tell;
 pub mod unsettled;
 pub mod work;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use broker_api::ClusterName;
 use broker_core::snapshot::OriginKey;
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
+    hashed::HashSet,
     index::{Change, Index},
     queue::Queue,
 };
@@ -38,6 +39,8 @@ pub struct Origins {
     pub(crate) identities: Identities,
     /// Providers of which not all is known.
     pub(crate) unsettled: Unsettled,
+    /// Namespaces of consumers in which a related copy has just gone, and nobody can say whose.
+    unread_gone: Mutex<HashSet<(ClusterName, Arc<str>)>>,
 }
 
 impl Origins {

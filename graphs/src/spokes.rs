@@ -2,6 +2,7 @@
 
 mod coming;
 pub mod listen;
+mod look;
 pub mod machine;
 pub mod record;
 

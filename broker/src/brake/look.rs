@@ -79,7 +79,7 @@ impl Broker {
         deleted: &HashSet<u64>,
         prefix: &str,
     ) -> Option<Counted> {
-        let origins = cluster.index(&brokered.spec)?;
+        let origins = cluster.index(&brokered.spec).filter(|index| index.is_complete())?;
         let mut counted = Counted::default();
         for (provider, copies, keys) in self.copies_of(brokered, consumer) {
             let mut lost = 0;

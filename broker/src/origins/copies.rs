@@ -1,6 +1,6 @@
 //! From copies to their origins.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use broker_api::{ClusterName, keys};
 use broker_core::{
@@ -10,12 +10,17 @@ use broker_core::{
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
     cluster::Cluster,
+    crash::spawn,
     index::{Change, Index, Lookup},
+    lock::lock,
     object::{Object, ObjectKey},
 };
 
 use super::key::{object_key, origin_key};
 use crate::{broker::Broker, watches::Brokered};
+
+/// What goes within this is looked at together.
+const GATHER: Duration = Duration::from_millis(100);
 
 impl Broker {
     /// The origins that an object under this name in a provider may be the copy of: by its marks, and by its name.
@@ -60,9 +65,7 @@ impl Broker {
     pub(crate) fn related_copy_moved(&self, index: &Index, change: &Change) {
         let is_bare = |object: &Arc<Object>| !object.has_body();
         if change.new.is_none() && change.old.as_ref().is_some_and(is_bare) {
-            // Nobody can say any more whose it was: it was not held for want of memory.
-            let all = self.origins.records.of_consumer(index.cluster(), None).into_iter();
-            return self.origins.enqueue_each(all.filter(|origin| origin.namespace == change.key.namespace));
+            return self.unread_copy_gone(index.cluster(), &change.key.namespace);
         }
         let before = change.old.as_deref().map(Object::owners).unwrap_or_default();
         let after = change.new.as_deref().map(Object::owners).unwrap_or_default();
@@ -76,6 +79,22 @@ impl Broker {
                 self.origins.enqueue_told(origin_key(index.cluster(), &brokered.kind, &key), index, change);
             }
         }
+    }
+
+    /// A related copy has gone of which nobody can say any more whose it was: it was not held, for want of memory. All of its
+    /// namespace are looked at, once for what goes at about the same time.
+    fn unread_copy_gone(&self, consumer: &ClusterName, namespace: &Arc<str>) {
+        let place = (consumer.clone(), Arc::clone(namespace));
+        if !lock(&self.origins.unread_gone).insert(place.clone()) {
+            return;
+        }
+        let broker = self.itself();
+        spawn(async move {
+            tokio::time::sleep(GATHER).await;
+            lock(&broker.origins.unread_gone).remove(&place);
+            let all = broker.origins.records.of_consumer(&place.0, None).into_iter();
+            broker.origins.enqueue_each(all.filter(|origin| origin.namespace == place.1));
+        });
     }
 
     /// Copies of a consumer cluster's objects, wherever they are.

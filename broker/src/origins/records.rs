@@ -52,8 +52,8 @@ pub struct Absorbed {
     pub moved: bool,
     /// Origins whose turn to move has come.
     pub turns: Vec<OriginKey>,
-    /// Since it was decided origins were looked for by what is known of them, and this one was found as it was before, or was
-    /// not found: whoever told those had news that the decision may lack.
+    /// Since it was remembered for this decision, origins were looked for by what is known of them, and this one was found as it
+    /// was before, or was not found: whoever told those had news that the decision may lack.
     pub missed: bool,
 }
 

@@ -50,6 +50,16 @@ impl Graphs {
         }
     }
 
+    /// Whether nobody can tell what there is of a CRD, as [`Graphs::crd`] would say, too.
+    pub(crate) fn is_crd_unknown(&self, cluster: &Cluster, name: &str) -> bool {
+        let look = |spec| cluster.index(spec).map_or(Lookup::Unknown, |index| index.get(&key_of(name)));
+        match look(&*self.fixed.generated) {
+            Lookup::Found(_) => false,
+            Lookup::Absent => matches!(look(&*self.fixed.crds), Lookup::Unknown),
+            Lookup::Unknown => true,
+        }
+    }
+
     /// Name of the CRD of a kind: one of ours that defines it already keeps its plural. `None`: nobody knows yet.
     pub(crate) fn crd_name(&self, cluster: &ClusterName, kind: &GroupKind) -> Option<Arc<str>> {
         let index = self.engaged(cluster)?.index(&self.fixed.generated).filter(|index| index.is_complete())?;

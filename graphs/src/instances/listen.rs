@@ -98,8 +98,8 @@ impl Listener for Instances {
     }
 
     /// What its schema does not have is no part of a status: what it has now may be missing there.
-    fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, _state: &KindState) {
-        if let Some(graphs) = self.graphs.upgrade() {
+    fn kind(&self, cluster: &ClusterName, _gvk: &GroupVersionKind, state: &KindState) {
+        if let (KindState::Found(_), Some(graphs)) = (state, self.graphs.upgrade()) {
             graphs.instances.enqueue_kind(cluster, &self.kind);
         }
     }

@@ -4,12 +4,12 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use broker_api::graphs::{keys, rollout::Offboarding};
 use graphs_core::{
-    crd::{self, Owner, Verdict},
+    crd::{self, Verdict},
     definition::{self, AT_ONCE, Instance},
-    distribution::{self, Decision, Departure, Leaving, Snapshot, Subject, Write},
+    distribution::{self, Decision, Departure, Leaving, Subject, Write},
     rollout::{Assigned, Mark, Reason, Trouble},
 };
-use runtime_effect::{kind::Kind, memory::Memory, merge::digest, note::Note, seen::Seen, view::View, write::Op};
+use runtime_effect::{kind::Kind, memory::Memory, merge::digest, note::Note, seen::Seen, write::Op};
 use runtime_engine::{
     bodies::Needs,
     clock,
@@ -27,10 +27,9 @@ use runtime_fleet::{
 };
 use serde_json::json;
 
-use super::record::Record;
+use super::{look::Look, record::Record};
 use crate::{
     compiled::Compiled,
-    conventions::KRO_VERSION,
     definitions::{DefinitionKey, observe::Crd},
     graphs::Graphs,
     instances::generated,
@@ -62,68 +61,6 @@ enum Wanted {
     Now(Op, [u8; 8]),
     /// It is not known yet what is to be said on it.
     Later,
-}
-
-/// What one decision is made on.
-struct Look<'a> {
-    graphs: &'a Graphs,
-    key: &'a DefinitionKey,
-    rgd: &'a View,
-    crd: &'a Seen,
-    hub: &'a str,
-    /// What the CRD says.
-    held: Option<Mark>,
-    /// Kinds that other RGDs are just bringing here.
-    coming: &'a [Kind],
-}
-
-impl Look<'_> {
-    /// What is to be done to bring this revision here.
-    fn decide(&self, mark: &Mark, compiled: &Compiled) -> Decision {
-        let missing: Vec<Kind> = self.graphs.kinds.missing(&self.key.cluster, &compiled.kinds);
-        let is_known = |kind: &Kind| self.graphs.kinds.is_known(&self.key.cluster, kind);
-        // It has just been asked for them. What is there already stays, whatever the answer.
-        let is_there = self.held.as_ref().is_some_and(|held| held.revision == mark.revision);
-        if !is_there && missing.is_empty() && !compiled.kinds.iter().all(is_known) {
-            return Decision::Unknown;
-        }
-        if !is_there && missing.iter().any(|kind| self.coming.contains(kind)) {
-            return Decision::Unknown;
-        }
-        distribution::decide(&Snapshot {
-            crd: self.crd,
-            wanted: &compiled.definition.crd,
-            owner: Owner { name: &self.key.name, uid: &self.rgd.uid, version: KRO_VERSION },
-            hub: self.hub,
-            mark,
-            allow_breaking: self.rgd.annotated_true(keys::ALLOW_BREAKING_CHANGES),
-            missing: &missing,
-        })
-    }
-
-    /// How many instances were not read yet that a revision, which begins, would be blamed for; `None`: they are not listed.
-    fn unread(&self, assigned: Assigned) -> Option<u32> {
-        let held = self.crd.present().filter(|held| definition::is_established(held));
-        let (Some(mark), Some(crd)) = (&self.held, held) else { return Some(0) };
-        if !assigned.begins(mark) {
-            return Some(0);
-        }
-        self.graphs.unread(self.key, generated::kind_of(&crd.value)?)
-    }
-
-    /// The write of its CRD.
-    fn write(&self, name: &str, op: Op, intent: [u8; 8]) -> Write {
-        Write {
-            cluster: self.key.cluster.clone(),
-            kind: Kind::from(&self.graphs.fixed.crds.gvk),
-            namespace: String::new(),
-            name: name.to_owned(),
-            intent,
-            op,
-            subject: Subject::CustomResource,
-            notes: Vec::new(),
-        }
-    }
 }
 
 impl SpokeMachine {
@@ -403,7 +340,7 @@ impl Machine for SpokeMachine {
         let record = graphs.spokes.of(key);
         let mut record = lock(&record);
         // Since the CRD was read all may have become doubtful that is seen there, as the record says by now.
-        if matches!(graphs.crd(&cluster, &name), Crd::Seen(Seen::Unknown)) {
+        if graphs.is_crd_unknown(&cluster, &name) {
             return Err(Outcome::Done);
         }
         if !matches!(assigned, Some(Assigned::Revision(_) | Assigned::Done(_) | Assigned::TakenBack(_))) {

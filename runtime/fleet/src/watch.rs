@@ -310,6 +310,10 @@ impl<'a> Watch<'a> {
             self.server.intake.take(bytes, page.objects.len()).await;
             objects.extend(page.objects);
             if !pending.relieve(&mut objects, index.may_drop()) {
+                // What is held is old, and the next list has its place.
+                index.doubt(Doubt::Old);
+                index.forget_bodies();
+                self.told.incomplete(index);
                 return Err(endless());
             }
             if version == 0 {

@@ -36,6 +36,12 @@ struct Server {
     version: u64,
     /// How long it takes to answer a list.
     slow: Duration,
+    /// What is there.
+    items: Vec<serde_json::Value>,
+    /// The next watch is told that what it goes on from is forgotten.
+    forgets: bool,
+    /// Whether all that is there was known in the end.
+    known: bool,
 }
 
 impl Server {
@@ -46,7 +52,11 @@ impl Server {
             } else {
                 &mut self.lists
             }) += 1;
-            return json!({"metadata": {"resourceVersion": self.version.max(1).to_string()}, "items": []}).to_string();
+            let metadata = json!({"resourceVersion": self.version.max(1).to_string()});
+            return json!({"metadata": metadata, "items": self.items}).to_string();
+        }
+        if std::mem::take(&mut self.forgets) {
+            return format!("{}\n", json!({"type": "ERROR", "object": {"kind": "Status", "code": 410}}));
         }
         self.opened += 1;
         let version = (1 + self.opened).to_string();
@@ -130,7 +140,8 @@ async fn two_minutes(api: Server, meanwhile: impl FnOnce(&mut Server)) -> Server
     let server = crate::server::Server::unconnected(name.clone(), &share);
     let cluster = Cluster::new(name, None, Arc::clone(&server), Arc::new(Nobody), share);
     let gvk = GroupVersionKind::gvk("", "v1", "ConfigMap");
-    cluster.listen(&Arc::new(WatchSpec::all(gvk.clone())), 1, &(Arc::new(Nobody) as Arc<dyn Listener>));
+    let spec = Arc::new(WatchSpec::all(gvk.clone()));
+    cluster.listen(&spec, 1, &(Arc::new(Nobody) as Arc<dyn Listener>));
     let kind = crate::kind::well_known(&gvk).unwrap();
     server.set_kind(&gvk, &KindState::Found(Arc::new(kind)), &Reading::Document(None));
     let mut meanwhile = Some(meanwhile);
@@ -144,7 +155,8 @@ async fn two_minutes(api: Server, meanwhile: impl FnOnce(&mut Server)) -> Server
         let (since, why) = (Instant::now(), "away".to_owned());
         server.set_state(&ClusterState::Unreachable { since, cause: Cause::Lost, why }, None);
     }
-    std::mem::take(&mut *api.lock().unwrap())
+    let known = cluster.index(&spec).unwrap().is_complete();
+    Server { known, ..std::mem::take(&mut *api.lock().unwrap()) }
 }
 
 /// How often a minute of it is opened, and how often it is listed.
@@ -177,4 +189,32 @@ async fn after_an_outage_an_api_server_that_has_gone_back_in_time_is_listed_agai
         let seen = two_minutes(Server { version: 8, ..Server::default() }, |server| server.version = version).await;
         assert_eq!((seen.checks, seen.lists), (1, lists), "at version {version}");
     }
+}
+
+/// Ten objects of 15 KB each, of which nothing gets shorter, at this version.
+fn large(version: u64) -> Vec<serde_json::Value> {
+    let mut state = version;
+    let mut noise = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'0' + u8::try_from((state >> 33) % 64).unwrap())
+    };
+    let object = |at: u64| {
+        let text: String = std::iter::repeat_with(&mut noise).take(15_000).collect();
+        let metadata = json!({"name": format!("o{at}"), "namespace": "n", "uid": at.to_string(),
+            "resourceVersion": version.to_string()});
+        json!({"metadata": metadata, "data": {"text": text}})
+    };
+    (0..10).map(object).collect()
+}
+
+/// The cluster's share is 256 KiB. Nobody reads these again: their bodies stay.
+#[tokio::test(start_paused = true)]
+async fn a_list_for_which_there_is_no_room_beside_what_is_held_takes_its_place() {
+    let api = Server { version: 2, items: large(2), ..Server::default() };
+    let seen = two_minutes(api, |server| {
+        assert_eq!(server.lists, 1);
+        (server.version, server.items, server.forgets) = (9, large(9), true);
+    });
+    let seen = seen.await;
+    assert!(seen.known && seen.lists >= 3, "{} lists", seen.lists);
 }

@@ -203,7 +203,8 @@ impl<'a> Pass<'a> {
         }
         let why = format!("provider {} was not ready in time", to.name());
         let rebalances = matches!(self.decision.route, Some(Route::Rebalance { .. }));
-        let choice = if rebalances { None } else { Some(self.choose(origin, &[&assigned.provider, to])) };
+        // It is well where it is, unless there is nothing any more.
+        let choice = if rebalances && !gone { None } else { Some(self.choose(origin, &[&assigned.provider, to])) };
         let best = match choice {
             Some(Choice::Best(best)) => Some(best),
             Some(Choice::Later(wait)) => {
@@ -217,8 +218,6 @@ impl<'a> Pass<'a> {
             (Sight::Asked, _) => return true,
             (Sight::Old, _) | (Sight::Blind, None) => return self.await_source(transfer),
             (Sight::Sure | Sight::Blind, Some(best)) => self.send_to(transfer, best, &why),
-            // There is nothing to go back to.
-            (Sight::Sure, None) if gone => return false,
             (Sight::Sure, None) => self.undo(transfer, &why),
         }
         self.decision.gave_up = Some(to.clone());

@@ -5,6 +5,15 @@ use std::sync::{Arc, atomic::Ordering};
 use super::Index;
 use crate::{budget::Bodies, object::ObjectKey};
 
+impl Index {
+    /// Of what it holds only identities and versions are left: to be called where nothing of it counts.
+    pub(crate) fn forget_bodies(&self) {
+        let mut keys = Vec::new();
+        self.each_body(&mut |key, _| keys.push(key.clone()));
+        keys.iter().for_each(|key| self.drop_body(key));
+    }
+}
+
 impl Bodies for Index {
     fn may_drop(&self) -> bool {
         self.may_drop.load(Ordering::Relaxed)

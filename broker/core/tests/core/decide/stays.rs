@@ -194,3 +194,24 @@ fn one_that_asks_for_its_share_and_is_not_ready_in_time_gets_nothing() {
     world.pass(&web());
     assert_eq!(next(&world), "p2");
 }
+
+/// World 13002338: it was made once more where it had been, beside the new copy.
+#[test]
+fn nobody_goes_back_to_a_copy_that_is_gone_because_the_new_one_is_late() {
+    for (third, goes) in [(false, "p2"), (true, "p3")] {
+        let mut world = corp();
+        world.accept("p2", &json!({"priority": 9}));
+        world.annotate("p2/all", false, true);
+        begin(&mut world);
+        assert_eq!(next(&world), "p2");
+        if third {
+            world.engage(ClusterName::provider("p3"));
+            world.accept("p3", &json!({"priority": -1}));
+        }
+        world.provider("p1").delete(&World::copy_at(&web()));
+        world.look(&web());
+        world.millis += 600_000;
+        assert!(world.pass(&web()).rests);
+        assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!(goes)));
+    }
+}
