@@ -114,8 +114,8 @@ impl<'a> Pass<'a> {
             }
             (Some((phase, why)), _) => self.hold(transfer, phase, why),
             (None, Some(copy)) => self.cut_over(transfer, site, copy, &successor),
-            (None, None) if progress == Progress::Switched => self.await_copy(site, assigned, &successor),
-            (None, None) => self.hold(transfer, Phase::Ready, "the new copy".into()),
+            // Behind the switch: before it a copy that is not there is not ready either.
+            (None, None) => self.await_copy(site, assigned, &successor),
         }
     }
 
