@@ -75,7 +75,7 @@ impl fmt::Display for Refusal {
 /// Cut, and on one line.
 fn shown(text: &str) -> String {
     let mut shown: String = text.chars().take(SHOWN).map(|char| if char.is_control() { ' ' } else { char }).collect();
-    if shown.len() < text.len() && text.chars().nth(SHOWN).is_some() {
+    if text.chars().nth(SHOWN).is_some() {
         shown.pop();
         shown.push('…');
     }

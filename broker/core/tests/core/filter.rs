@@ -148,6 +148,11 @@ fn long_values_are_cut() {
     );
     assert_eq!(refusals[0].value.chars().count(), 64);
     assert!(refusals[0].value.ends_with('…'));
+    // One that fits is not, also where it is shown with fewer bytes than it has.
+    let whole = format!("{}\u{85}", "é".repeat(63));
+    let refusals =
+        set(json!([{"key": "f", "prefix": "x"}])).refusals("t/n/a", &json!({"f": whole}), &mut Allowance::default());
+    assert_eq!(refusals[0].value, format!("{} ", "é".repeat(63)));
 }
 
 #[test]
@@ -216,6 +221,7 @@ fn an_acceptance_takes_filters_and_expression() {
     let missing = why(json!({"fqdn": "a.corp"}));
     assert!(missing[0].contains(r#"no field "size""#), "{missing:?}");
     assert_eq!(why(json!({"fqdn": "a.com", "size": 9})).len(), 1, "the expression is not asked");
+    assert!(acceptance.has_expression() && !compile(json!({"gvr": GVR()})).unwrap().0.has_expression());
     let no_spec = refusals(&acceptance, json!({"metadata": {}}), &evaluator);
     assert_eq!(no_spec[0].reason, "is not set");
 }
@@ -274,8 +280,9 @@ fn an_accept_api_has_no_more_patterns_than_fit() {
     let bad: Vec<Value> =
         (0..64).map(|n| json!({"key": "f", "pattern": format!("(a{{0,999}}){{{}}}", n + 900)})).collect();
     assert_eq!(self::errors(json!(bad)).len(), 16);
-    let values: Vec<String> = (0..257).map(|n| n.to_string()).collect();
-    let errors = self::errors(json!([{"key": "f", "valueIn": values}]));
+    let values = |count: usize| json!([{"key": "f", "valueIn": (0..count).map(|n| n.to_string()).collect::<Vec<_>>()}]);
+    assert!(FilterSet::compile(&filters(values(256))).is_ok());
+    let errors = self::errors(values(257));
     assert!(errors[0].contains("at most 256"), "{errors:?}");
 }
 
