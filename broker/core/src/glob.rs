@@ -49,6 +49,7 @@ mod tests {
             ("a*b*c", "acb", false),
             ("a*a", "a", false),
             ("*ab*ab", "ab", false),
+            ("*ab*b*", "ab", false),
         ] {
             assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
         }

@@ -98,4 +98,14 @@ mod tests {
             errors[0].starts_with("spec.namespaces.allow[1]: ") && errors[1].starts_with("spec.namespaces.deny[0]: ")
         );
     }
+
+    #[test]
+    fn lists_and_patterns_have_an_end() {
+        let errors = |count: usize, length: usize| {
+            let rules = NamespaceRules { allow: vec!["a".repeat(length); count], deny: None };
+            Namespaces::compile(Some(&rules)).map_or_else(|errors| errors.len(), |_| 0)
+        };
+        assert_eq!((errors(MAX_PATTERNS, 63), errors(MAX_PATTERNS + 1, 63)), (0, 1));
+        assert_eq!((errors(2, 64), errors(2, 65)), (2, 2));
+    }
 }

@@ -59,3 +59,27 @@ pub(crate) fn score(uid: &str, acceptance: &Acceptance) -> f64 {
         + (f64::from(u32::from_be_bytes(low) >> 12) + 0.5) / 2f64.powi(52);
     -f64::from(acceptance.weight) / u.ln()
 }
+
+#[cfg(test)]
+mod tests {
+    use broker_api::AcceptApiSpec;
+    use runtime_cel::expression::Evaluator;
+    use serde_json::json;
+
+    use super::*;
+    use crate::acceptance::AcceptId;
+
+    /// Brokers of two releases have to agree on it, else objects that ask for their share go to and fro.
+    #[test]
+    fn a_score_stays_what_it_was() {
+        let gvr = json!({"group": "example.org", "version": "v1", "resource": "certificates"});
+        let spec: AcceptApiSpec = serde_json::from_value(json!({"gvr": gvr, "weight": 2})).unwrap();
+        let id = AcceptId { provider: ClusterName::provider("theseus"), namespace: "n".into(), name: "a".into() };
+        let acceptance = Acceptance::compile(id, &spec, &Evaluator::new()).unwrap();
+        // The second has a `u` so small that its last bit can be told.
+        for (uid, expected) in [("u-1", 1.954_966_118_304_779_3_f64), ("u-1432875", 0.118_904_042_981_821_33)] {
+            let found = score(uid, &acceptance);
+            assert!((found / expected - 1.0).abs() < 1e-13, "{uid}: {found}");
+        }
+    }
+}

@@ -228,4 +228,13 @@ mod tests {
         }
         assert_eq!(Policy::unreadable("no YAML").errors(), ["no YAML"]);
     }
+
+    #[test]
+    fn what_is_no_kind_is_named_so_far_and_no_more_are_taken_than_so_many() {
+        let errors = |kinds: Vec<String>| annotated(&[(keys::SERVES, &kinds.join(","))]).errors().to_vec();
+        let wrong = &errors(vec!["VM.example.org".into(), "x".repeat(100)])[0];
+        assert!(wrong.contains(&format!(": {:?} is no kind", "x".repeat(SHOWN))), "{wrong}");
+        let many = |count: usize| errors(vec!["VM.example.org".into(); count]);
+        assert_eq!((many(MAX_KINDS).len(), many(MAX_KINDS + 1).len()), (0, 1));
+    }
 }

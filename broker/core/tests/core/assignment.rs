@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use broker_api::{ClusterName, Role};
-use broker_core::assignment::{Assignment, Errand, Key, KeyRing, KeyRingError, Maker, OriginRef, Proven, Seal};
+use broker_core::assignment::{
+    Assignment, Errand, Key, KeyRing, KeyRingError, Maker, OriginRef, Proven, Seal, claimed,
+};
 use proptest::prelude::*;
 
 fn key(id: &str, byte: u8) -> Key {
@@ -65,6 +67,9 @@ fn a_signature_stays_what_it_was() {
         "v1.new.p.mxUf5nppur5nSB57uPgGISvu37x1E0Jp6kRII46htSw",
     ];
     assert_eq!(signed, expected);
+    // People read it without a key.
+    assert_eq!(claimed(expected[1]), Some(Proven { epoch: 3, pinned: true, pinned_before: false }));
+    assert_eq!(claimed(expected[2]), None);
 }
 
 #[test]
@@ -170,6 +175,7 @@ fn a_ring_comes_from_a_secret() {
     let signs =
         |entries: &[(&str, &str)]| KeyRing::from_secret_data(&data(entries)).map(|ring| ring.signs_with().to_owned());
     assert_eq!(signs(&[("k1", &one)]), Ok("k1".into()));
+    assert_eq!(signs(&[("2026-key_B", &one)]), Ok("2026-key_B".into()));
     assert_eq!(signs(&[("k1", &one), ("k2", &two), ("primary", "k2\n")]), Ok("k2".into()));
     assert_eq!(signs(&[("k1", &one), ("k2", &two), ("primary", "k1")]), Ok("k1".into()));
     assert_eq!(signs(&[]), Err(KeyRingError::Empty));
@@ -186,7 +192,8 @@ fn nothing_prints_a_secret() {
     let secret = "correct horse battery staple and more";
     let key = Key { id: "k1".into(), secret: secret.into() };
     let shown = format!("{key:?} {:?}", KeyRing::new(vec![key.clone()]).unwrap());
-    assert!(shown.contains("k1") && !shown.contains("correct") && !shown.contains("99, 111"), "{shown}");
+    assert_eq!(shown.matches("k1").count(), 2, "{shown}");
+    assert!(!shown.contains("correct") && !shown.contains("99, 111"), "{shown}");
 }
 
 /// Everything that is signed.

@@ -5,6 +5,7 @@
 mod assignment;
 mod configuration;
 mod decide;
+mod decision;
 mod filter;
 mod joint;
 mod memory;

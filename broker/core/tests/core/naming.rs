@@ -5,7 +5,9 @@ use std::{collections::HashMap, sync::Arc};
 use broker_api::ClusterName;
 use broker_core::{
     copy,
-    naming::{NameLimit, consumer_hash, copy_name, foreign_prefix, leading_hash, may_be_cut, strip_prefix},
+    naming::{
+        NameLimit, consumer_hash, copy_name, foreign_prefix, is_namespace, leading_hash, may_be_cut, strip_prefix,
+    },
     snapshot::OriginKey,
 };
 use proptest::prelude::*;
@@ -51,6 +53,19 @@ fn short_names_are_kept_and_long_ones_cut() {
     assert!(cut.starts_with(&format!("{hash}-aaaa")));
     assert_eq!(copy_name(&homer, &"a".repeat(50), NameLimit::Label).len(), 63);
     assert!(may_be_cut(&cut) && !may_be_cut(&format!("{hash}-web")));
+    // Neither what is hexadecimal nor what is as long makes it so.
+    assert!(!may_be_cut("web-abc") && !may_be_cut("web-internal") && may_be_cut("web-00c0ffee"));
+}
+
+#[test]
+fn a_namespace_is_called_as_kubernetes_lets_it_be_called() {
+    let longest = "a".repeat(63);
+    for name in ["a", "0", "team-a", "a--b", "9-lives", &longest] {
+        assert_eq!(is_namespace(name), Ok(()), "{name}");
+    }
+    for name in ["", "-", "-a", "a-", "A", "a.b", "a_b", "a b", "a/b", "ä", &format!("{longest}a")] {
+        assert!(is_namespace(name).unwrap_err().starts_with(&format!("{name:?} is no name of a namespace")), "{name}");
+    }
 }
 
 #[test]

@@ -48,8 +48,10 @@ fn said(acceptance: &Acceptance, namespace: &str, labels: Option<&[(&str, &str)]
 #[test]
 fn priority_is_cut_to_the_bound_and_the_bound_may_change() {
     let high = acceptance(json!({"priority": 100}));
-    assert_eq!((high.priority, high.cuts().len()), (100, 0));
-    let cut = high.bounded(&policy(json!({"maxPriority": 5})));
+    assert_eq!((high.priority, high.cuts().len(), high.policy()), (100, 0, None));
+    let bound = policy(json!({"maxPriority": 5}));
+    let cut = high.bounded(&bound);
+    assert_eq!(cut.policy(), Some(&*bound));
     assert_eq!((cut.priority, cut.cuts()), (5, vec!["priority 100 counts as 5".to_owned()]));
     let narrowed = acceptance(json!({})).bounded(&policy(json!({"consumers": "tier=gold"})));
     assert_eq!(narrowed.cuts(), ["only objects of consumers with tier in (gold) are taken"]);
