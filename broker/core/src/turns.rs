@@ -168,6 +168,7 @@ mod tests {
     use runtime_effect::kind::Kind;
 
     use super::*;
+    use crate::movement::{Moving, Phase};
 
     fn key(consumer: &str, name: &str) -> OriginKey {
         let kind = Kind { group: "g".into(), version: "v1".into(), kind: "K".into() };
@@ -199,6 +200,46 @@ mod tests {
         fn may(&self, key: &OriginKey) -> bool {
             self.0.may_move(key, &self.1.get(key).cloned().unwrap_or_default(), &route(), 1)
         }
+    }
+
+    /// A move in this route, begun by this decision.
+    fn begins(from: &str) -> Decision {
+        let (from, to) = (ClusterName::provider(from), ClusterName::provider("two"));
+        let route = Route::Leave { from: from.clone(), to: to.clone() };
+        let moving = Moving { from, to, epoch: 1, migration: None, phase: Phase::Copying, waits_for: String::new() };
+        Decision { state: State::Moving, moving: Some(moving), route: Some(route), begins: true, ..Decision::default() }
+    }
+
+    #[test]
+    fn what_is_under_way_counts_where_it_is_and_what_waits_is_in_line() {
+        let other = Place { moves: begins("other").route.map(Box::new), waits: None };
+        let after = |decision: &Decision| other.after(decision);
+        let under_way = begins("one");
+        assert_eq!(after(&under_way), moves());
+        assert_eq!(after(&Decision { moving: None, state: State::Served, ..under_way.clone() }), waits());
+        assert_eq!(after(&Decision { moving: None, state: State::Blocked, ..under_way.clone() }), waits());
+        assert_eq!(after(&Decision { rests: true, ..under_way.clone() }), Place::default(), "others go on meanwhile");
+        assert_eq!(after(&Decision { moving: None, ..under_way.clone() }), other, "its end is being written");
+        let still = Decision { moving: None, route: None, begins: false, ..under_way };
+        for state in [State::Unknown, State::Paused, State::Ignored, State::Blocked] {
+            assert_eq!(after(&Decision { state, ..still.clone() }), other, "{state:?}: it is held up");
+        }
+        assert_eq!(after(&Decision { state: State::Served, ..still }), Place::default());
+    }
+
+    #[test]
+    fn whoever_begins_needs_a_turn_and_nobody_else_does() {
+        let mut all = All::default();
+        all.set(&key("homer", "a"), moves());
+        let mine = key("bart", "b");
+        let admits =
+            |is_moving: bool, decision: &Decision| all.0.admits(&mine, &Place::default(), is_moving, decision, 1);
+        let begins = begins("one");
+        assert!(!admits(false, &begins));
+        assert!(admits(true, &begins), "it was under way, to somebody else");
+        assert!(admits(false, &Decision { begins: false, ..begins.clone() }), "it goes on");
+        assert!(admits(false, &Decision { moving: None, ..begins.clone() }), "it waits");
+        assert!(all.0.admits(&mine, &Place::default(), false, &begins, 2), "there is one left");
     }
 
     #[test]
