@@ -1,6 +1,6 @@
 //! The last step of a move: the old copy goes once all that the new one lists is in place, or never will be.
 
-use broker_api::{ClusterName, MigrationState};
+use broker_api::{ClusterName, MigrationState, keys};
 use broker_core::{decision::Decision, memory::Subject, movement::Phase};
 use runtime_effect::{memory::BURST, write::Op};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::decide::{
     migrated::migrating,
     moves::{phase, ready, rename},
-    world::{At, DEEP, NAMESPACE, World, secret, web},
+    world::{At, DEEP, NAMESPACE, World, certificate, secret, web},
 };
 
 const NAME: &str = "web-new";
@@ -33,6 +33,13 @@ fn list(world: &mut World, name: &str) {
     let mut status = ready("new");
     status["relatedResources"] = json!({"tls": {"gvk": {"version": "v1", "kind": "Secret"}, "name": name}});
     world.provider_status("p2", &web(), status);
+}
+
+/// Metadata of what was brought for `web`.
+fn ours(world: &World) -> Value {
+    let uid = &world.origin(&web()).unwrap()["metadata"]["uid"];
+    let owner = json!({"apiVersion": certificate().api_version(), "kind": "Certificate", "name": "web", "uid": uid});
+    json!({"labels": {keys::MANAGED_BY: keys::MANAGER}, "ownerReferences": [owner]})
 }
 
 /// The consumer is served by p2, which lists a Secret; all stages are about to be done, and a person has set `force`: what
@@ -126,6 +133,21 @@ fn a_new_copy_that_cannot_be_read_ends_nothing_not_even_by_force() {
     world.log.clear();
     world.settle_briefly(&web());
     assert!(!world.writes().iter().any(|write| write.contains("p2/")), "nor is it written over: {:?}", world.writes());
+}
+
+#[test]
+fn what_the_old_copy_listed_stays_until_the_move_has_ended() {
+    let mut world = forced();
+    world.put_secret(&homer(), "web-old", json!({"metadata": ours(&world), "data": {}}));
+    for _ in 0..3 {
+        world.pass(&web());
+    }
+    assert!(world.secret(&homer(), NAME).is_some() && world.secret(&homer(), "web-old").is_some());
+    let now = world.millis;
+    world.moves.reach(MigrationState::CutoverCompleted, now);
+    world.settle_served(&web());
+    assert_eq!(world.copy("p1", &web()), None);
+    assert!(world.secret(&homer(), "web-old").is_none(), "nobody lists it");
 }
 
 #[test]

@@ -1,9 +1,17 @@
 //! CONTRACT, "Flow of one object", 4; INVARIANTS A6 to A8: related resources, live and safe.
 
+use std::sync::Arc;
+
 use broker_api::{ClusterName, keys};
+use broker_core::{
+    copy,
+    related::{Listing, Terms, listing as listed},
+    snapshot::OriginKey,
+};
+use runtime_effect::kind::Kind;
 use serde_json::{Value, json};
 
-use crate::decide::world::{World, key, web};
+use crate::decide::world::{NAMESPACE, World, certificate, config_map, key, secret, web};
 
 fn p1() -> ClusterName {
     ClusterName::provider("p1")
@@ -65,12 +73,29 @@ fn a_secret_arrives_without_prefix_owned_and_is_kept_up_to_date() {
     assert!(world.secret(&homer(), "web").is_none(), "no longer listed");
 }
 
+/// It has not said its last word on what there will be.
+#[test]
+fn a_provider_that_is_still_at_work_takes_nothing_away() {
+    for (word, stays) in [("Unknown", true), ("Provisioning", true), ("Available", false)] {
+        let mut world = listing(&json!({"tls": reference("web-tls")}));
+        world.put_secret(&p1(), "web-tls", data("one"));
+        world.settle(&web());
+        world.provider_status("p1", &web(), json!({"status": word}));
+        let status = json!({"type": "string"});
+        let rule = world.provider("p1").objects.kinds.get_mut(&certificate()).unwrap();
+        rule.schema["properties"]["status"]["properties"]["status"] = status;
+        world.provider_status("p1", &web(), json!({"status": word}));
+        world.settle(&web());
+        assert_eq!(world.secret(&homer(), "web-tls").is_some(), stays, "{word}");
+    }
+}
+
 #[test]
 fn a_change_by_somebody_at_the_consumer_is_put_right() {
     let mut world = listing(&json!({"tls": reference("tls")}));
     world.put_secret(&p1(), "tls", data("one"));
     world.settle(&web());
-    let at = (crate::decide::world::secret(), crate::decide::world::NAMESPACE.to_owned(), "tls".to_owned());
+    let at = (secret(), NAMESPACE.to_owned(), "tls".to_owned());
     world.consumer().edit(&at, |secret| secret["data"] = json!({"k": "theirs", "more": "x"}));
     world.consumer().edit(&at, |secret| secret["metadata"]["labels"] = json!({"theirs": "stays"}));
     world.settle(&web());
@@ -88,7 +113,7 @@ fn other_owners_are_left_alone() {
     let mut world = listing(&json!({"tls": reference("tls")}));
     world.put_secret(&p1(), "tls", data("one"));
     world.settle(&web());
-    let at = (crate::decide::world::secret(), crate::decide::world::NAMESPACE.to_owned(), "tls".to_owned());
+    let at = (secret(), NAMESPACE.to_owned(), "tls".to_owned());
     let other = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "u"});
     world.consumer().edit(&at, |secret| secret["metadata"]["ownerReferences"].as_array_mut().unwrap().push(other));
     world.assert_steady(&web());
@@ -104,7 +129,7 @@ fn a_source_that_goes_leaves_the_copy_while_it_is_listed() {
     let mut world = listing(&json!({"tls": reference("tls")}));
     world.put_secret(&p1(), "tls", data("one"));
     world.settle(&web());
-    let at = (crate::decide::world::secret(), crate::decide::world::NAMESPACE.to_owned(), "tls".to_owned());
+    let at = (secret(), NAMESPACE.to_owned(), "tls".to_owned());
     world.provider("p1").delete(&at);
     world.settle(&web());
     assert!(world.secret(&homer(), "tls").is_some());
@@ -119,7 +144,7 @@ fn a6_another_namespace_is_refused() {
     assert!(refusal(&mut world).contains("another namespace"));
     assert!(world.secret(&homer(), "tls").is_none());
     let mut entry = reference("tls");
-    entry["namespace"] = json!(crate::decide::world::NAMESPACE);
+    entry["namespace"] = json!(NAMESPACE);
     world.provider_status("p1", &web(), json!({"relatedResources": {"tls": entry}}));
     world.settle(&web());
     assert!(world.secret(&homer(), "tls").is_some(), "its own namespace may be named");
@@ -150,6 +175,13 @@ fn a7_token_secrets_are_refused() {
         world.put_secret(&p1(), "token", token);
         assert!(refusal(&mut world).contains(kind));
         assert!(world.secret(&homer(), "token").is_none());
+        // What is no Secret may be of whatever type it likes.
+        let at = |name: &str| (config_map(), NAMESPACE.to_owned(), name.to_owned());
+        world.provider("p1").put(&at("web-map"), json!({"metadata": {}, "type": kind}));
+        let map = json!({"gvk": {"version": "v1", "kind": "ConfigMap"}, "name": "web-map"});
+        world.provider_status("p1", &web(), json!({"relatedResources": {"map": map}}));
+        world.settle(&web());
+        assert!(world.consumer().get(&at("web-map")).is_some());
     }
 }
 
@@ -244,13 +276,56 @@ fn two_entries_of_one_target_name_are_not_mixed_up() {
 
 #[test]
 fn a_flood_of_entries_is_cut() {
-    let mut entries = json!({});
-    for index in 0..200 {
-        entries[format!("e{index}")] = reference(&format!("s{index}"));
-    }
-    let mut world = listing(&entries);
+    let entries = |count: usize| {
+        Value::Object((0..count).map(|index| (format!("e{index}"), reference(&format!("s{index}")))).collect())
+    };
+    let mut world = listing(&entries(200));
     assert!(refusal(&mut world).contains("only the first 64 of 200"));
     assert_eq!(world.look(&web()).interests.len(), 64);
+    let refused = |count: usize| named_by(&web(), &json!({"relatedResources": entries(count)})).refused.len();
+    assert_eq!((refused(64), refused(65)), (0, 1));
+}
+
+/// What a status lists, by the terms of one who announces no names.
+fn named_by(key: &OriginKey, status: &Value) -> Listing {
+    listed(key, status, NAMESPACE, Terms { kinds: &[secret()], narrowed: &[], names: Some(&[]) })
+}
+
+#[test]
+fn a_name_is_as_long_as_kubernetes_lets_it_be() {
+    let refused = |name: &str| named_by(&web(), &json!({"relatedResources": {"x": reference(name)}})).refused.len();
+    assert_eq!((refused(&"a".repeat(253)), refused(&"a".repeat(254))), (0, 1));
+}
+
+#[test]
+fn what_is_named_after_the_object_or_after_its_copy_is_so_also_where_the_copys_name_is_cut() {
+    let service = Arc::new(Kind { group: String::new(), version: "v1".into(), kind: "Service".into() });
+    let key = OriginKey { gvk: service, ..key("homer", &"a".repeat(60)) };
+    let copy = copy::name(&key);
+    assert!(!copy.contains(&*key.name));
+    for (name, own) in [(format!("{}-tls", key.name), true), (format!("{copy}-tls"), true), ("tls".into(), false)] {
+        let listing = named_by(&key, &json!({"relatedResources": {"tls": reference(&name)}}));
+        assert_eq!(listing.allowed[0].misnamed.is_none(), own, "{listing:?}");
+    }
+}
+
+#[test]
+fn an_owner_of_another_kind_makes_it_nobody_elses() {
+    let owners = [
+        ("cert-manager.io/v1", "Certificate", true),
+        ("example.platform-mesh.io/v1", "Issuer", true),
+        ("v1", "Certificate", true),
+        ("example.platform-mesh.io/v1", "Certificate", false),
+    ];
+    for (api_version, kind, brought) in owners {
+        let mut world = listing(&json!({"tls": reference("web-tls")}));
+        let mut owned = data("one");
+        owned["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": api_version, "kind": kind, "name": "x", "uid": "x"}]);
+        world.put_secret(&p1(), "web-tls", owned);
+        world.settle(&web());
+        assert_eq!(world.secret(&homer(), "web-tls").is_some(), brought, "{api_version} {kind}");
+    }
 }
 
 /// Lists one Secret of this name, by these `relatedNames`; whether it arrived under its name, and what was refused.
@@ -320,10 +395,10 @@ fn a_provider_that_does_not_accept_the_object_brings_by_its_own_terms_and_withou
 #[test]
 fn the_namespace_that_a_reference_names_is_the_consumers_own_where_it_names_one() {
     let mut named = reference("web-tls");
-    named["namespace"] = json!(crate::decide::world::NAMESPACE);
+    named["namespace"] = json!(NAMESPACE);
     let mut world = listing(&json!({"named": named, "plain": reference("web-key")}));
     world.settle(&web());
     let shown = &world.origin(&web()).unwrap()["status"]["relatedResources"];
-    assert_eq!(shown["named"]["namespace"], crate::decide::world::NAMESPACE);
+    assert_eq!(shown["named"]["namespace"], NAMESPACE);
     assert_eq!(shown["plain"].get("namespace"), None);
 }
