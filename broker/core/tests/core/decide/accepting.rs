@@ -118,6 +118,36 @@ fn many_refusals_make_a_bounded_message() {
 }
 
 #[test]
+fn so_many_refusals_are_spelled_out_and_the_others_are_counted() {
+    for (count, told) in [(8, None), (9, Some("; and 1 more")), (11, Some("; and 3 more"))] {
+        let mut world = World::new(&["p1"]);
+        for index in 0..count {
+            world.accept_as("p1", &format!("a{index}"), &json!({"filters": [{"key": "fqdn", "valueIn": ["y"]}]}));
+        }
+        world.create(&web(), json!({"fqdn": "x"}));
+        world.settle(&web());
+        let words = world.condition(&web(), "Brokered").unwrap();
+        assert_eq!(words.matches("p1/default/a").count(), 8, "{words}");
+        assert!(told.map_or(!words.contains("more"), |told| words.ends_with(told)), "{words}");
+    }
+}
+
+#[test]
+fn a_message_that_just_fits_is_not_cut() {
+    let told = |length: usize| {
+        let mut world = World::new(&["p1"]);
+        world.accept_as("p1", &"x".repeat(length), &json!({"filters": [{"key": "fqdn", "valueIn": ["y"]}]}));
+        world.create(&web(), json!({"fqdn": "x"}));
+        world.settle(&web());
+        let words = world.condition(&web(), "Brokered").unwrap();
+        words.strip_prefix("False/NoProvider: ").unwrap().to_owned()
+    };
+    let room = 4096 - told(1).len() + 1;
+    let (whole, cut) = (told(room), told(room + 1));
+    assert_eq!((whole.len(), whole.ends_with('…'), cut.ends_with('…')), (4096, false, true));
+}
+
+#[test]
 fn a_message_that_is_too_long_is_cut_between_two_characters() {
     for odd in ["", "x"] {
         let mut world = World::new(&["p1"]);
@@ -146,6 +176,26 @@ fn a_provider_whose_acceptapis_are_not_known_is_named_with_the_reason() {
         world.settle(&web());
         let words = world.condition(&web(), "Brokered").unwrap();
         assert!(words.starts_with(told), "{words}");
+    }
+}
+
+/// What it has is served on; what cannot be asked for, or is somebody else's, is not shown.
+#[test]
+fn while_it_cannot_be_said_whether_it_is_accepted_its_own_copy_alone_is_shown() {
+    for (known, ours) in [(true, true), (false, true), (true, false)] {
+        let mut world = World::served();
+        world.accept("p1", &json!({"expression": "self.spec.fqdn != ''"}));
+        world.settle(&web());
+        if !ours {
+            world.provider("p1").objects.remove(&World::copy_at(&web()));
+            world.provider("p1").put(&World::copy_at(&web()), json!({"metadata": {}, "spec": {}}));
+        }
+        world.provider_status("p1", &web(), json!({"phase": "News"}));
+        world.run_out_of_time();
+        world.provider("p1").acceptances_known = known;
+        world.pass(&web());
+        let shown = world.origin(&web()).unwrap()["status"]["phase"] == "News";
+        assert_eq!(shown, known && ours, "known: {known}, ours: {ours}");
     }
 }
 

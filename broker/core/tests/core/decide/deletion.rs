@@ -89,10 +89,18 @@ fn an_object_stays_while_a_copy_may_have_been_made_that_nobody_sees() {
 
 #[test]
 fn a_blip_during_a_deletion_is_not_worth_a_word() {
-    let mut world = World::served();
-    world.provider("p1").reach = Reach::Lost("blip".into());
-    world.delete(&web());
-    world.assert_holds_still(&web());
+    for reach in [Reach::Lost("blip".into()), Reach::Settling] {
+        // The last that was seen of the copy is that it was there, or that it was gone.
+        for there in [true, false] {
+            let mut world = World::served();
+            if !there {
+                world.provider("p1").delete(&World::copy_at(&web()));
+            }
+            world.provider("p1").reach = reach.clone();
+            world.delete(&web());
+            world.assert_holds_still(&web());
+        }
+    }
 }
 
 #[test]
@@ -138,6 +146,7 @@ fn a_deletion_is_looked_at_again_when_its_provider_counts_as_gone() {
     world.moves.left.insert(ClusterName::provider("p1"), world.millis - 45_000);
     assert_eq!(world.look(&web()).again, Some(Duration::from_secs(15)));
     world.millis += 15_000;
+    assert_eq!(world.look(&web()).again, None);
     world.settle(&web());
     assert!(world.origin(&web()).is_none());
 }
@@ -245,6 +254,21 @@ fn a_cache_older_than_the_copy_does_not_make_it_a_predecessor() {
     world.consumer().stale = None;
     world.settle(&web());
     assert_eq!(world.copy("p1", &web()).unwrap()["spec"]["fqdn"], "new.corp");
+}
+
+/// What the cache still shows is assigned to another provider, which would have it.
+#[test]
+fn nothing_is_made_for_an_object_whose_name_a_newer_one_has() {
+    let mut world = World::served();
+    let older = world.consumer().objects.clone();
+    world.force_remove(&web());
+    world.engage(ClusterName::provider("p2"));
+    world.accept("p2", &json!({"priority": 9}));
+    world.create(&web(), json!({"fqdn": "new.corp"}));
+    world.settle(&web());
+    assert!(world.copy("p1", &web()).is_none() && world.copy("p2", &web()).is_some());
+    world.consumer().stale = Some(older);
+    assert_eq!(world.assert_holds_still(&web()), State::Placing);
 }
 
 #[test]

@@ -137,6 +137,7 @@ fn a_saved_copy_in_the_place_of_a_served_one_sends_the_object_elsewhere() {
     world.provider("p1").objects.remove(&World::copy_at(&web()));
     let metadata = json!({"annotations": saved["metadata"]["annotations"], "finalizers": ["theirs/one"]});
     world.provider("p1").put(&World::copy_at(&web()), json!({"metadata": metadata, "spec": {}}));
+    assert_eq!(world.settle_briefly(&web()).state, State::Placing, "it may be gone in a moment");
     world.settle(&web());
     let told = world.condition(&web(), "Brokered").unwrap();
     assert!(told.starts_with("False/HeldByProvider") && told.contains("theirs/one"), "{told}");

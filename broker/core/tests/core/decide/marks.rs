@@ -83,6 +83,55 @@ fn a_foreign_edit_of_the_spec_is_put_right() {
     assert_eq!(world.log.len(), 1);
 }
 
+/// A copy of `web`, as p1 has it, at p2.
+fn beside() -> World {
+    let mut world = World::served();
+    world.engage(ClusterName::provider("p2"));
+    let stored = world.provider("p1").objects.stored(&World::copy_at(&web())).unwrap().clone();
+    world.provider("p2").objects.restore(World::copy_at(&web()), stored);
+    world
+}
+
+#[test]
+fn what_only_looks_like_a_copy_stays_where_the_object_is_not_assigned_to() {
+    let mut world = beside();
+    world.edit_copy("p2", &web(), |copy| {
+        copy["metadata"]["annotations"] = json!({});
+        copy["metadata"]["labels"] = json!({});
+    });
+    world.restart();
+    world.settle(&web());
+    assert!(world.copy("p2", &web()).is_some());
+}
+
+/// Nothing refers to it.
+#[test]
+fn a_second_copy_of_the_same_assignment_goes_though_it_is_ready_and_the_first_is_not() {
+    let mut world = beside();
+    let uid = world.origin(&web()).unwrap()["metadata"]["uid"].as_str().unwrap().to_owned();
+    let seal = world.signed("p1", &web()).unwrap();
+    let signature = world.ring.sign_origin(&web().subject(&uid), "p2", &seal);
+    world.edit_copy("p2", &web(), |copy| copy["metadata"]["annotations"][keys::ORIGIN] = json!(signature));
+    world.serve("p2", &web());
+    assert_eq!(world.signed("p2", &web()), Some(seal));
+    world.settle(&web());
+    assert!(world.copy("p1", &web()).is_some() && world.copy("p2", &web()).is_none());
+}
+
+/// Another broker writes under the same name as we do.
+#[test]
+fn what_another_broker_has_marked_is_not_taken_for_a_copy_that_lost_its_marks() {
+    for left in [keys::CONSUMER_UID, keys::ORIGIN] {
+        let mut world = World::served();
+        world.edit_copy("p1", &web(), |copy| copy["metadata"]["annotations"] = json!({left: "theirs"}));
+        world.restart();
+        let before = world.copy("p1", &web()).cloned();
+        assert_eq!(world.settle(&web()).state, State::Blocked, "{left}");
+        assert!(world.condition(&web(), "Brokered").unwrap().starts_with("False/NameConflict"), "{left}");
+        assert_eq!(world.copy("p1", &web()), before.as_ref(), "{left}");
+    }
+}
+
 /// The object `web` served by p1 and, by a copy of its own, also by p2: as two brokers or a partition leave it.
 fn doubled() -> World {
     let mut world = World::served();

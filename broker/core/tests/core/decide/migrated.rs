@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::decide::{
     moves::{assigned, begin, corp, next, phase, ready, rename},
-    world::{World, web},
+    world::{NAMESPACE, World, certificate, secret, web},
 };
 
 #[test]
@@ -306,7 +306,19 @@ fn a_migration_begins_only_when_what_the_new_copy_lists_is_there() {
     world.provider_status("p2", &web(), status);
     world.settle_briefly(&web());
     assert!(world.moves.migrations.is_empty());
-    world.put_secret(&ClusterName::provider("p2"), "web-tls", json!({"metadata": {}, "data": {}}));
+    // Neither what is on its way out nor what belongs to another copy.
+    let owner = json!([{"apiVersion": certificate().api_version(), "kind": "Certificate", "name": "x", "uid": "x"}]);
+    let p2 = ClusterName::provider("p2");
+    world.put_secret(&p2, "web-tls", json!({"metadata": {"ownerReferences": owner}, "data": {}}));
+    world.settle_briefly(&web());
+    assert!(world.moves.migrations.is_empty());
+    world.put_secret(&p2, "web-tls", json!({"metadata": {"finalizers": ["theirs/one"]}, "data": {}}));
+    let at = (secret(), NAMESPACE.to_owned(), "web-tls".to_owned());
+    world.provider("p2").delete(&at);
+    world.settle_briefly(&web());
+    assert!(world.moves.migrations.is_empty());
+    world.provider("p2").objects.remove(&at);
+    world.put_secret(&p2, "web-tls", json!({"metadata": {}, "data": {}}));
     world.settle_briefly(&web());
     assert_eq!(world.moves.migrations.len(), 1);
 }
@@ -326,7 +338,8 @@ fn what_a_person_forced_stays_while_its_migration_is_kept() {
     assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
     assert!(world.copy("p1", &web()).is_none(), "p1 accepts it still");
     world.assert_steady(&web());
-    world.moves.migrations.clear();
+    // One that is being deleted is not kept.
+    world.moves.migrations[0].1.deleting = true;
     world.settle_served(&web());
     assert_eq!(assigned(&world), "p1");
 }
@@ -353,6 +366,24 @@ fn a_pin_survives_a_move_that_is_undone() {
     assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null), "p1 attracts it no more than before");
     world.restart();
     world.assert_steady(&web());
+}
+
+#[test]
+fn a_pin_survives_a_move_that_is_sent_on_and_then_undone() {
+    let mut world = brought();
+    world.engage(ClusterName::provider("p3"));
+    world.accept("p3", &json!({}));
+    world.accept("p2", &json!({"filters": [{"key": "fqdn", "suffix": ".corp"}]}));
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.accept_no_more("p1");
+    begin(&mut world);
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), json!("p3")));
+    rename(&mut world, "a.corp");
+    world.accept("p1", &json!({"priority": 9}));
+    world.annotate("p1/all", false, true);
+    world.settle_served(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null));
 }
 
 #[test]

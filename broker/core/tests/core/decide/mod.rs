@@ -22,6 +22,7 @@ mod policies;
 mod property;
 mod refusals;
 mod related;
+mod retries;
 mod silence;
 mod stays;
 mod steady;

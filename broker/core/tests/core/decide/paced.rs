@@ -1,6 +1,7 @@
 //! What a provider says costs the consumer so much and no more; and what comes last arrives.
 
 use broker_api::ClusterName;
+use broker_core::memory::Subject;
 use runtime_effect::memory::BURST;
 use serde_json::{Value, json};
 
@@ -93,6 +94,31 @@ fn a_status_that_is_too_large_is_not_brought_and_told() {
     assert_eq!(phase(&world), "Small");
     assert!(world.condition(&web(), "Brokered").unwrap().starts_with("True/Placed"));
     world.assert_steady(&web());
+}
+
+#[test]
+fn a_status_that_is_just_small_enough_is_brought() {
+    let status = json!({"phase": "News"});
+    for (less, brought) in [(0, "News"), (1, "Up")] {
+        let mut world = World::served();
+        world.provider_status("p1", &web(), status.clone());
+        world.limits.status = runtime_effect::size::of(&status) - less;
+        world.settle(&web());
+        assert_eq!(phase(&world), brought);
+    }
+}
+
+#[test]
+fn why_the_copy_is_not_what_it_should_be_is_told_also_where_its_status_is_too_large() {
+    let mut world = World::served();
+    world.edit(&web(), |origin| origin["spec"]["fqdn"] = json!("b.corp"));
+    let write = world.look(&web()).writes().find(|write| write.subject == Subject::Copy).unwrap().clone();
+    let now = world.millis;
+    let memory = &mut world.memories.get_mut(&web()).unwrap().writes;
+    memory.refused(write.subject, write.intent, "Invalid", "not so".into(), now, 0);
+    world.provider_status("p1", &web(), json!({"phase": "x".repeat(70_000)}));
+    world.pass(&web());
+    assert_eq!(world.condition(&web(), "Brokered").unwrap(), "False/Invalid: not so");
 }
 
 #[test]

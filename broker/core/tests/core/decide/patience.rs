@@ -30,7 +30,7 @@ fn good_news_waits_a_second_for_the_providers_word() {
     let decision = world.look(&web());
     assert!(!tells(&decision) && !decision.when_idle);
     assert!(decision.again.is_some_and(|again| again <= Duration::from_secs(1)));
-    world.millis += 1000;
+    world.millis = world.memories[&web()].created_at.unwrap() + 1000;
     assert!(tells(&world.look(&web())));
 }
 
@@ -43,10 +43,35 @@ fn good_news_waits_longer_while_others_wait_and_not_for_ever() {
     world.oddities.busy = false;
     assert!(tells(&world.look(&web())));
     world.oddities.busy = true;
-    world.millis += 58_000;
+    world.millis = world.memories[&web()].created_at.unwrap() + 60_000;
     assert!(tells(&world.look(&web())), "a minute is enough");
     // A clock that was set back must not hold it back.
     world.millis -= 120_000;
+    assert!(tells(&world.look(&web())));
+}
+
+#[test]
+fn what_the_provider_says_itself_and_what_is_not_well_are_told_at_once() {
+    // Conditions alone, as those are that could wait for it.
+    let mut world = created(false);
+    world.serve("p1", &web());
+    assert!(tells(&world.look(&web())));
+    let mut world = created(false);
+    world.provider("p1").reach = Reach::Unreachable("down".into());
+    assert!(tells(&world.look(&web())));
+}
+
+/// One that is over in a moment is told when it is over.
+#[test]
+fn a_move_is_told_once_it_has_taken_a_second() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    let epoch = world.look(&web()).moving.unwrap().epoch;
+    world.millis = epoch + 999;
+    let decision = world.look(&web());
+    assert_eq!((tells(&decision), decision.again), (false, Some(Duration::from_millis(1))));
+    world.millis = epoch + 1000;
     assert!(tells(&world.look(&web())));
 }
 

@@ -189,7 +189,7 @@ fn one_that_asks_for_its_share_and_is_not_ready_in_time_gets_nothing() {
     let wait = u64::try_from(decision.again.unwrap().as_millis()).unwrap();
     assert!((3_500_000..=3_600_000).contains(&wait), "{wait}");
     world.millis += wait - 1;
-    assert_eq!((world.pass(&web()).steps, next(&world)), (vec![], Value::Null));
+    assert_eq!((world.look(&web()).steps, next(&world)), (vec![], Value::Null));
     world.millis += 1;
     world.pass(&web());
     assert_eq!(next(&world), "p2");

@@ -155,6 +155,38 @@ fn an_old_copy_that_is_gone_when_it_is_seen_again_was_nothing_to_go_back_to() {
     }
 }
 
+#[test]
+fn nothing_goes_back_to_who_has_not_said_that_it_accepts_nor_to_a_copy_that_goes() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider("p1").acceptances_known = false;
+    world.settle_briefly(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p2")));
+
+    let mut world = migrating(MigrationState::InitialInProgress);
+    world.accept("p2", &json!({}));
+    world.edit_copy("p1", &web(), |copy| copy["metadata"]["finalizers"] = json!(["theirs/one"]));
+    world.provider("p1").delete(&World::copy_at(&web()));
+    rename(&mut world, "a.corp");
+    world.settle_briefly(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p2")));
+}
+
+/// Nobody else serves it.
+#[test]
+fn where_the_old_copy_is_gone_the_consumer_sees_the_new_one_though_it_is_not_ready() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    begin(&mut world);
+    world.provider_status("p2", &web(), json!({"phase": "starting"}));
+    world.provider("p1").delete(&World::copy_at(&web()));
+    world.settle_briefly(&web());
+    assert_eq!((next(&world), phase(&world)), (json!("p2"), json!("starting")));
+    assert!(world.condition(&web(), "Brokered").unwrap().starts_with("True/Placed: served by provider p2"));
+    assert!(world.condition(&web(), "Moving").unwrap().contains("the copy at provider p2 to be ready"));
+}
+
 /// `web` moves to p2, where its copy is ready; p3 takes names under .net.
 fn ready_beside_a_third() -> World {
     let mut world = corp();

@@ -30,7 +30,7 @@ pub(crate) fn asked() -> World {
 }
 
 /// The first thing that is written once the marks were taken away and the broker has forgotten all.
-fn marked_anew(world: &mut World) -> (Value, Value, bool) {
+pub(crate) fn marked_anew(world: &mut World) -> (Value, Value, bool) {
     world.edit(&web(), |origin| origin["metadata"]["annotations"] = json!({}));
     world.restart();
     world.pass(&web());
