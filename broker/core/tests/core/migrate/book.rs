@@ -102,6 +102,20 @@ fn the_origin_may_be_found_later() {
 }
 
 #[test]
+fn whoever_leaves_a_copy_waits_for_the_one_that_makes_it() {
+    let mut book = Book::default();
+    let gvk = json!({"group": "example.platform-mesh.io", "version": "v1alpha1", "kind": "Certificate"});
+    let side =
+        |cluster: &str| json!({"gvk": gvk, "name": "a8b70b353e97-cert", "namespace": "n", "clusterName": cluster});
+    take(&mut book, named("first", "2026-01-01T00:00:00Z"), about("x"));
+    let next = |from: &str| {
+        let metadata = json!({"name": "next", "creationTimestamp": "2026-01-01T00:00:01Z"});
+        migration(&json!({"metadata": metadata, "spec": {"from": side(from), "to": side("three")}}))
+    };
+    assert!(book.makes_for(&next("two")) && !book.makes_for(&next("one")));
+}
+
+#[test]
 fn another_migration_of_the_same_name_has_no_past() {
     let mut book = Book::default();
     let known = migration(&json!({}));

@@ -104,6 +104,27 @@ fn it_is_kept_for_a_while_and_then_removed() {
 }
 
 #[test]
+fn what_has_had_its_time_is_removed_once_and_not_before_what_it_made() {
+    let mut world = running();
+    let at = world.at(job(), "a");
+    let mut made = world.objects[&at].clone();
+    made["metadata"]["finalizers"] = json!(["stuck"]);
+    world.edit("abort", json!(true));
+    world.settle();
+    world.movement = over();
+    world.settle();
+    world.corrupt(|migration| migration["metadata"]["finalizers"] = json!(["theirs/one"]));
+    // What a dead process has sent arrives now.
+    world.put(&at, made);
+    world.now += TTL;
+    world.settle();
+    assert_eq!(world.migration().unwrap()["metadata"].get("deletionTimestamp"), None);
+    world.objects.remove(&at);
+    world.delete();
+    assert!(world.decide().writes.is_empty(), "it is on its way out, and somebody else's finalizer holds it");
+}
+
+#[test]
 fn what_a_dead_process_sent_for_it_goes_though_it_arrives_after_the_end() {
     let mut world = running();
     let at = world.at(job(), "a");

@@ -25,7 +25,7 @@ fn stages_run_in_order_around_the_switch() {
         job_stage("clean", "clean")
     ]));
     world.settle();
-    assert_eq!(world.state(), InitialInProgress);
+    assert_eq!((world.state(), world.decide().state), (InitialInProgress, InitialInProgress));
     assert_eq!(world.status().stage.as_deref(), Some("export"));
     assert_eq!(world.made_keys(), ["export"]);
     let made = &world.objects[&world.at(job(), "export")];

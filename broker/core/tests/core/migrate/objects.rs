@@ -79,6 +79,23 @@ fn a_foreign_object_in_the_place_of_a_related_copy_stops_the_stage() {
 }
 
 #[test]
+fn while_a_related_copy_goes_or_may_come_nothing_is_made_for_the_stage() {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    let mut world = World::new(json!([{"name": "a", "templates": {"a": map}, "successConditions": ["false"]}]));
+    world.relate(FROM, "tls", "b2xk");
+    world.settle();
+    let at = world.at(kind("", "ConfigMap"), "a");
+    world.objects.remove(&at);
+    assert_eq!(world.decide().writes.len(), 1, "it is made again");
+    let mut unknown = world.clone();
+    unknown.sides_known = false;
+    assert!(unknown.decide().writes.is_empty());
+    let copy = world.at(secret(), "from-tls");
+    world.objects.corrupt(&copy, |secret| secret["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
+    assert!(world.decide().writes.is_empty());
+}
+
+#[test]
 fn a_kind_that_is_not_served_is_waited_for() {
     let mut world = World::new(json!([job_stage("a", "a")]));
     world.kinds.remove(&job());

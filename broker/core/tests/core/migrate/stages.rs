@@ -197,6 +197,45 @@ fn a_condition_that_cannot_be_judged_is_neither_success_nor_failure() {
     }
 }
 
+/// It is asked again in a moment, and nothing follows from that it could not say: not even success where only failure is
+/// spoken of.
+#[test]
+fn an_expression_that_there_is_no_time_for_says_nothing_and_is_no_trouble() {
+    let (yes, no) = (json!(["true"]), json!(["false"]));
+    for stage in [
+        json!({"name": "a", "successConditions": yes}),
+        json!({"name": "a", "failureConditions": no}),
+        json!({"name": "a", "templates": {"a": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"k": "${stage.name}"}}}}),
+    ] {
+        let mut world = World::new(json!([stage]));
+        while world.state() != InitialInProgress {
+            world.pass();
+        }
+        world.busy = true;
+        world.now += 60_000;
+        let decided = world.settle();
+        assert_eq!(decided.again.map(|again| again.as_secs()), Some(1), "{stage}");
+        assert_eq!((world.state(), world.condition("Stalled"), world.objects.len()), (InitialInProgress, None, 0));
+        world.busy = false;
+        world.settle();
+        assert_eq!(world.state(), InitialCompleted, "{stage}");
+    }
+}
+
+#[test]
+fn whoever_holds_a_stage_is_told_why_again_in_the_same_words() {
+    let mut world = World::new(json!([with(job_stage("a", "a"), json!({"timeoutSeconds": 60, "onFailure": "Hold"}))]));
+    world.settle();
+    world.now += 60_000;
+    world.settle();
+    assert_eq!(world.reason("Stalled"), "TimedOut");
+    world.edit("paused", json!(true));
+    world.settle();
+    world.edit("paused", json!(false));
+    world.settle();
+    assert_eq!((world.reason("Stalled").as_str(), world.reason("Progressing").as_str()), ("TimedOut", "TimedOut"));
+}
+
 #[test]
 fn an_expression_that_works_again_is_no_longer_trouble() {
     let stage = with(job_stage("a", "a"), json!({"successConditions": ["a.status.succeeded == 1"]}));

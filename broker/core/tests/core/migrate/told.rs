@@ -1,9 +1,9 @@
 //! What is told of a Migration: once, with the right time, and no longer than it is so; and what it is told by.
 
 use broker_api::{
-    MigrationState::{CutoverCompleted, Failed},
+    MigrationState::{CutoverCompleted, Failed, Pending},
     condition,
-    migration::millis_of,
+    migration::{StageState, millis_of},
 };
 use broker_core::{
     memory::Subject,
@@ -55,6 +55,45 @@ fn what_stalls_it_is_told_once_and_another_reason_anew() {
     world.kinds.insert(job(), true);
     world.settle();
     assert_eq!((world.condition("Stalled"), world.status().stages[0].message.clone()), (None, None));
+}
+
+#[test]
+fn the_same_reason_for_something_else_is_told_anew() {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    let mut world = World::new(json!([with(job_stage("a", "a"), json!({"templates": {"b": map}}))]));
+    let lacking = world.kinds.clone();
+    world.kinds.clear();
+    world.settle();
+    assert_eq!(notes(&world, condition::KIND_MISSING), 1);
+    world.kinds.insert(job(), lacking[&job()]);
+    world.settle();
+    assert!(world.message("Stalled").contains("does not serve ConfigMap"), "{}", world.message("Stalled"));
+    assert_eq!(notes(&world, condition::KIND_MISSING), 2);
+}
+
+#[test]
+fn until_its_first_status_is_written_nothing_is_said_of_the_copy() {
+    let mut world = World::new(json!([job_stage("a", "a")]));
+    while world.state() != Pending {
+        world.pass();
+    }
+    assert_eq!(
+        (world.reason("Progressing").as_str(), world.message("Progressing").as_str()),
+        ("Pending", "it has not begun")
+    );
+}
+
+#[test]
+fn a_stage_that_runs_when_all_ends_has_failed_and_is_counted() {
+    let mut world = World::new(json!([job_stage("a", "a")]));
+    world.settle();
+    world.edit("abort", json!(true));
+    world.now += 3000;
+    let decided = world.pass();
+    assert_eq!(decided.ended_stages, [("a".to_owned(), 3000, false)]);
+    let entry = world.status().stages[0].clone();
+    assert_eq!((entry.state, entry.finished.as_ref().map(millis_of)), (StageState::Failed, Some(world.now)));
+    assert!(entry.message.unwrap().starts_with("spec.abort is set"));
 }
 
 #[test]
@@ -125,6 +164,7 @@ fn what_it_waits_for_is_named_where_it_is_known() {
     // As much of it as people read.
     let long = said(&format!("x{}", "ü".repeat(2000)));
     assert_eq!((long.len(), long.ends_with('…')), (2047 + '…'.len_utf8(), true));
+    assert_eq!(said(&"x".repeat(2048)), "x".repeat(2048));
 }
 
 #[test]
