@@ -225,6 +225,8 @@ mod tests {
             assert_eq!(after(&Decision { state, ..still.clone() }), other, "{state:?}: it is held up");
         }
         assert_eq!(after(&Decision { state: State::Served, ..still }), Place::default());
+        let unknown = Decision { route: None, state: State::Unknown, ..begins("one") };
+        assert_eq!(after(&unknown), other, "so is what is told of its move");
     }
 
     #[test]

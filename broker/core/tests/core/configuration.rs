@@ -1,6 +1,10 @@
 //! MigrationConfigurations: what makes one ready to run, and all that is wrong with one, each with its place.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    thread::{self, JoinHandle},
+    time::Duration,
+};
 
 use broker_api::{MigrationStage, migration_configuration::OnFailure};
 use broker_core::migration::configuration::{Configuration, variable};
@@ -134,6 +138,30 @@ fn keys_are_names() {
         compile(&json!([{"name": "x", "templates": {"a": job()}}, {"name": "y", "templates": {"a": job()}}])).is_ok()
     );
     assert_eq!(variable("a-b-c"), "a_b_c");
+}
+
+/// It would be told that its key is a word of CEL, and would not be looked at again.
+#[test]
+fn a_key_that_no_thread_was_free_for_is_looked_at_later() {
+    let (compile, evaluate) = (Duration::from_millis(100), Duration::from_secs(5));
+    let limits = Limits { compile, evaluate, steps: u64::MAX, ..Limits::default() };
+    let evaluator = Arc::new(Evaluator::with_limits(limits));
+    let slow = evaluator.compile("self.all(a, self.all(b, a + b >= 0))").unwrap();
+    let numbers = Arc::new(json!((0..1000).collect::<Vec<_>>()));
+    let run = || {
+        let (evaluator, slow, numbers) = (Arc::clone(&evaluator), slow.clone(), Arc::clone(&numbers));
+        thread::spawn(move || evaluator.evaluate_bool(&slow, &[("self", numbers)]))
+    };
+    let running = [run(), run()];
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
+    let stages: Vec<MigrationStage> = serde_json::from_value(json!([{"name": "x", "templates": {"a": map}}])).unwrap();
+    let flaws = loop {
+        match Configuration::compile("system", "databases", 3, &stages, &evaluator) {
+            Err(flaws) => break flaws,
+            Ok(_) => assert!(!running.iter().all(JoinHandle::is_finished), "the slow ones ended before"),
+        }
+    };
+    assert!(flaws.is_transient() && flaws.len() == 1, "{flaws}");
 }
 
 #[test]
