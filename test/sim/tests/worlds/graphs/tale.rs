@@ -208,7 +208,8 @@ impl Told {
     }
 
     /// What only one of two stories has left after a scene. Of a child whose labels somebody took and of the deletion of its
-    /// instance, both since their server was lost, either may be seen first: it is his and stays, or is taken up again and goes.
+    /// instance, both in one scene or since their server was lost, either may be seen first: it is his and stays, or is taken up
+    /// again and goes.
     fn let_go(&self, number: usize, calm: &Ending) -> Vec<Place> {
         let found = self.scenario.scenes[number].finds();
         let scenes = &self.scenario.scenes[..=number];
@@ -222,7 +223,12 @@ impl Told {
         let seen = &self.seen[number].ending;
         let either = seen.keys().filter(|place| !calm.contains_key(*place));
         let either = either.chain(calm.keys().filter(|place| !seen.contains_key(*place)));
-        let his = |place: &&Place| ended(&place[0]) && acts().any(|act| act.disowns(place));
+        // Others may have had their turn between the two.
+        let now = &self.scenario.scenes[number].acts;
+        let at_once = |place: &Place| {
+            now.iter().any(|act| act.disowns(place)) && now.iter().any(|act| act.ends_one_of(&place[0]))
+        };
+        let his = |place: &&Place| at_once(place) || ended(&place[0]) && acts().any(|act| act.disowns(place));
         either.filter(his).cloned().collect()
     }
 
