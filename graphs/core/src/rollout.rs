@@ -203,7 +203,7 @@ impl<'a> Pass<'a> {
         let too_many = completed != Some(target)
             && waves.iter().zip(&standings).any(|(wave, standings)| {
                 let failed = standings.iter().filter(|standing| matches!(standing, Standing::Failed(..))).count();
-                failed > 0 && failed >= settings.threshold.of(wave.members.len()).max(1)
+                failed >= settings.threshold.of(wave.members.len()).max(1)
             });
         let gave_up = given_up == Some(target);
         let back = gave_up || (too_many && settings.on_failure == OnFailure::Rollback);

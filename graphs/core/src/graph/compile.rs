@@ -202,9 +202,9 @@ fn dependencies(
 ) -> Result<Vec<BTreeSet<usize>>, GraphError> {
     let mut dependencies = Vec::with_capacity(sketches.len());
     for sketch in sketches {
-        let ids = sketch.dependencies(|name| name == SCHEMA || positions.contains_key(name))?;
+        let names = sketch.dependencies(|name| name == SCHEMA || positions.contains_key(name))?;
         sketch.check_identity()?;
-        dependencies.push(ids.iter().filter_map(|id| positions.get(id)).copied().collect());
+        dependencies.push(names.iter().filter_map(|name| positions.get(name)).copied().collect());
     }
     Ok(dependencies)
 }

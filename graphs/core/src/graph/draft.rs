@@ -58,7 +58,7 @@ impl Sketch<'_> {
         self.dimensions.iter().any(|(iterator, _)| *iterator == name)
     }
 
-    /// Checks the names that its expressions use. Returns the ids of the resources among them.
+    /// Checks the names that its expressions use. Returns them: ids of resources, the instance's, iterators.
     pub(super) fn dependencies(&self, is_name: impl Fn(&str) -> bool) -> Result<BTreeSet<String>, GraphError> {
         let mut uses = BTreeSet::new();
         let mut note = |program: &Program| uses.extend(program.variables().iter().cloned());
@@ -90,7 +90,6 @@ impl Sketch<'_> {
                 self.id()
             )));
         }
-        uses.retain(|name| name != super::SCHEMA && !self.is_iterator(name));
         Ok(uses)
     }
 

@@ -28,7 +28,7 @@ pub enum Made {
 }
 
 pub(super) fn all(graph: &Graph, values: &mut Values<'_>, built_in: &[Value]) -> Vec<Authored> {
-    let instance = values.with_conditions(built_in);
+    values.see_conditions(built_in);
     let all = graph.conditions.iter().map(|authored| {
         let AuthoredCondition { program, types } = authored;
         // Not what the same text gave before: it may read conditions.
@@ -43,7 +43,5 @@ pub(super) fn all(graph: &Graph, values: &mut Values<'_>, built_in: &[Value]) ->
         };
         Authored { types: types.clone(), made }
     });
-    let all = all.collect();
-    values.restore(instance);
-    all
+    all.collect()
 }

@@ -99,18 +99,11 @@ impl<'a> Values<'a> {
         self.seen.insert(&resource.id, (value, of));
     }
 
-    /// The instance with these conditions in its status.
-    pub(super) fn with_conditions(&mut self, conditions: &[Value]) -> Arc<Value> {
-        let mut instance = self.instance.as_ref().clone();
-        if let Some(fields) = instance.as_object_mut() {
+    /// From now on the instance has these conditions in its status: only what authors say of them is evaluated then.
+    pub(super) fn see_conditions(&mut self, conditions: &[Value]) {
+        if let Some(fields) = Arc::make_mut(&mut self.instance).as_object_mut() {
             fields.insert("status".to_owned(), serde_json::json!({"conditions": conditions}));
         }
-        std::mem::replace(&mut self.instance, Arc::new(instance))
-    }
-
-    /// Puts the instance back.
-    pub(super) fn restore(&mut self, instance: Arc<Value>) {
-        self.instance = instance;
     }
 
     /// The value of an expression; that of each text is found out once.
@@ -176,5 +169,22 @@ pub(super) fn stopped(place: &str, error: &ExpressionError) -> Stopped {
         Stopped::Unset(format!("{place}: {error}"))
     } else {
         Stopped::Failed(format!("{place}: {error}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lacking_is_told_apart() {
+        let expression = String::new();
+        let errors = [
+            ExpressionError::Unavailable("all threads are taken".to_owned()),
+            ExpressionError::TimedOut { milliseconds: 1, expression: expression.clone() },
+            ExpressionError::Quarantined { expression: expression.clone() },
+            ExpressionError::Pending { what: String::new(), expression },
+        ];
+        assert_eq!(errors.each_ref().map(Want::of), [Want::Threads, Want::Time, Want::Rest, Want::Nothing]);
     }
 }

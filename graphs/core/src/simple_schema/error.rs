@@ -44,11 +44,6 @@ impl SchemaError {
         }
         path
     }
-
-    /// What is wrong, and what to do.
-    pub fn what(&self) -> &str {
-        &self.what
-    }
 }
 
 impl From<String> for SchemaError {
