@@ -188,6 +188,7 @@ mod tests {
         assert_eq!(values(""), []);
         assert_eq!(values(" \n"), []);
         assert_eq!(one("default =x"), "x", "white space in a name does not count");
+        assert_eq!(values(r"default=a\ minimum=1"), [("default", r"a\".to_owned()), ("minimum", "1".to_owned())]);
     }
 
     #[test]

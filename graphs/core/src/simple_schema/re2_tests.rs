@@ -69,6 +69,12 @@ fn what_api_servers_compile() {
         r"\Q(",
         r"\p{Old_Italic}",
         "a{01}*",
+        "[a-a]",
+        r"[\pL_]",
+        r"\a\f\n\r\t\v",
+        r"[\067-\070]",
+        r"\QaE(",
+        r"\Q\(\E",
     ] {
         assert_eq!(check(pattern), Ok(()), "{pattern}");
     }
@@ -135,6 +141,8 @@ fn what_they_do_not() {
         r"\Qa\E(",
         r"\p{a-b}",
         "a{0}*",
+        "(?i--s:a)",
+        r"[\101-\060]",
     ] {
         assert!(check(pattern).is_err(), "{pattern}");
     }
