@@ -95,6 +95,9 @@ mod tests {
     fn keys_are_sorted_and_numbers_written_one_way() {
         let value = json!({"b": [1.0, -0.0, 0.5, 1e300, u64::MAX], "a": {"d": null, "c": "\"é\n"}});
         assert_eq!(text(&value).unwrap(), r#"{"a":{"c":"\"é\n","d":null},"b":[1,0,0.5,1e+300,18446744073709551615]}"#);
+        // The last whole number that no other is rounded to, and the first that one may be.
+        let numbers = json!([9_007_199_254_740_991.0, 9_007_199_254_740_992.0]);
+        assert_eq!(text(&numbers).unwrap(), "[9007199254740991,9007199254740992.0]");
     }
 
     #[test]

@@ -136,6 +136,23 @@ fn entries_are_bounded() {
     assert!(unhashed(&"A".repeat(10_000), "").unwrap_err().to_string().len() < 500);
 }
 
+#[test]
+fn what_is_just_short_enough_is_read() {
+    let (longest, longer) = (format!("A{}", "b".repeat(62)), format!("A{}", "b".repeat(63)));
+    assert!(unhashed(&longest, "").is_ok());
+    assert!(matches!(unhashed(&longer, ""), Err(InventoryError::Entry { .. })));
+    let label = "g".repeat(63);
+    let group = |last: usize| format!("A.{label}.{label}.{label}.{}", "g".repeat(last));
+    assert!(unhashed(&group(61), "").is_ok());
+    assert!(matches!(unhashed(&group(62), ""), Err(InventoryError::Entry { .. })), "254 are no subdomain");
+    // As many namespaces as are read, as long as they may be, and a blank: as many bytes as an API server keeps.
+    let all: Vec<String> = (0..MAX_NAMESPACES).map(|at| format!("{at:063}")).collect();
+    let text = format!("{} ", all.join(","));
+    assert_eq!(text.len(), 256 * 1024);
+    assert_eq!(unhashed("", &text).unwrap().namespaces.len(), MAX_NAMESPACES);
+    assert!(matches!(unhashed("", &format!("{text} ")), Err(InventoryError::TooLong { .. })));
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read_back(

@@ -243,6 +243,8 @@ fn a_breaking_change_needs_a_word() {
     );
     let Verdict::Update(report) = decide(Some(&old), &crd(), OWNER, true) else { panic!("not written") };
     assert_eq!(report.changes.len(), 5);
+    let three = compare(&crd_of(&web_app(), OWNER, &fields(&["a", "b", "c", "name"])), &crd()).unwrap();
+    assert_eq!(three.summary(), "Property a was removed; Property b was removed; Property c was removed");
 }
 
 #[test]
@@ -292,6 +294,28 @@ fn what_kro_does_not_see_is_seen() {
         [(ChangeKind::Bound(Bound::Minimum, Step::Increased), true, at(".additionalProperties.minimum"))]
     );
     assert_eq!(changed(&map(2), &map(1)), []);
+    let mut described = map(1);
+    described["properties"]["f"]["description"] = "what it is".into();
+    let told = [(ChangeKind::DescriptionChanged, false, at(".description"))];
+    assert_eq!(changed(&map(1), &described), told, "what is said of the map itself is no value of it");
+}
+
+#[test]
+fn a_bound_that_stays_is_no_change_and_a_zero_has_no_sign() {
+    let bounds = json!({"minimum": 1, "maximum": 2, "minLength": 1, "maxLength": 2, "minItems": 1, "maxItems": 2});
+    assert_eq!(changed(&of(bounds.clone()), &of(bounds)), []);
+    let from = |minimum: f64| crd_of(&web_app(), OWNER, &of(json!({"type": "number", "minimum": minimum})));
+    let report = compare(&from(1.5), &from(-0.0)).unwrap();
+    assert_eq!((report.changes[0].old.as_str(), report.changes[0].new.as_str()), ("1.5", "0"));
+}
+
+#[test]
+fn a_schema_may_be_as_deep_as_its_crd_can_still_be_read() {
+    let nested = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!([inner]));
+    let desired = |spec: &Value, status: &Value| desired(OWNER, &web_app(), "webapps", spec, status);
+    let flat = json!({});
+    assert!(desired(&nested(120), &flat).is_ok() && desired(&flat, &nested(120)).is_ok());
+    assert!(desired(&nested(121), &flat).is_err() && desired(&flat, &nested(121)).is_err());
 }
 
 #[test]

@@ -148,6 +148,13 @@ fn what_nests_too_deep_has_no_content() {
     assert!(Content::of(&other).is_err());
     // Dropping them would recurse.
     std::mem::forget((one, other));
+    let nested = |levels: usize| {
+        let mut spec = spec(&full());
+        let inner = (2..levels).fold(json!({}), |inner, _| json!([inner]));
+        spec.resources[0].template = Some([("a".to_owned(), inner)].into_iter().collect());
+        Content::of(&spec).is_ok()
+    };
+    assert_eq!([nested(124), nested(125)], [true, false]);
 }
 
 #[test]
