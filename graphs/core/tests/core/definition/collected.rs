@@ -131,6 +131,20 @@ fn one_whose_number_is_not_recorded_is_held() {
 }
 
 #[test]
+fn the_newest_goes_too_when_another_serves() {
+    let mut world = World::settled(&plain());
+    world.later = true;
+    world.edit(spec(&["name"], &[later("x")]));
+    world.run();
+    world.later = false;
+    world.restart();
+    world.run();
+    delete(&mut world, "web-r00002");
+    world.run();
+    assert_eq!((world.numbers(), world.served), (vec![1], Some(1)));
+}
+
+#[test]
 fn other_finalizers_of_a_revision_stay() {
     let mut world = World::settled(&plain());
     let object = world.revisions.get_mut("web-r00001").unwrap();

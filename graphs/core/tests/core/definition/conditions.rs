@@ -1,6 +1,6 @@
 //! The status of an RGD and of its revisions.
 
-use graphs_core::definition::{Controller, Distributed};
+use graphs_core::definition::{Controller, Distributed, Subject};
 use serde_json::json;
 
 use crate::definition::world::*;
@@ -78,6 +78,20 @@ fn a_revision_that_compiles_no_more_says_why() {
 }
 
 #[test]
+fn nothing_is_said_of_a_revision_that_is_going() {
+    let mut world = World::settled(&plain());
+    world.edit(invalid());
+    world.run();
+    let revision = world.revisions.get_mut("web-r00001").unwrap();
+    revision["metadata"]["deletionTimestamp"] = json!("now");
+    revision["status"] = json!({});
+    world.log.clear();
+    world.run();
+    assert_eq!(world.served, Some(1), "which serves on");
+    assert!(world.log.iter().all(|write| write.subject != Subject::RevisionStatus), "{:#?}", world.log);
+}
+
+#[test]
 fn an_rgd_that_never_compiled_says_why_and_awaits_the_rest() {
     let world = World::settled(&invalid());
     assert_eq!(world.condition("GraphAccepted"), said("False", "InvalidResourceGraph", "node bad is bad"));
@@ -138,6 +152,14 @@ fn the_root_says_what_the_newest_false_says() {
     world.run();
     assert_eq!(world.condition("ControllerReady")[0], "False");
     assert_eq!(world.condition("Ready"), said("False", "InvalidResourceGraph", "node bad is bad"));
+    // Wherever it stands in the list.
+    let mut world = World::settled(&plain());
+    world.edit(invalid());
+    world.run();
+    world.controller = Controller::FailedToStart("no right".into());
+    world.run();
+    assert_eq!(world.condition("GraphAccepted")[0], "False");
+    assert_eq!(world.condition("Ready"), said("False", "FailedToStart", "no right"));
 }
 
 #[test]

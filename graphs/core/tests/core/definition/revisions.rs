@@ -20,6 +20,7 @@ fn a_revision_holds_what_the_rgd_says() {
     assert_eq!(metadata["labels"]["kro.run/kro-version"], "v1");
     assert_eq!(metadata["labels"]["kro.run/resource-graph-definition-name"], NAME);
     assert_eq!(text(&metadata["labels"]["kro.run/graph-revision-hash"]).len(), 16);
+    assert_eq!(metadata.get("annotations"), None, "the name was not cut");
 }
 
 #[test]
@@ -145,7 +146,8 @@ fn a_refused_revision_is_told_and_its_crd_is_not_written() {
 fn an_rgd_made_anew_begins_anew_beside_what_the_earlier_one_left() {
     let mut world = World::settled(&plain());
     world.make(&plain());
-    world.step(usize::MAX);
+    let first = world.step(usize::MAX);
+    assert!(first.writes.iter().any(|write| write.subject == Subject::Revision), "what is left is not its own");
     world.run();
     assert_eq!((world.numbers(), world.served), (vec![2], Some(2)));
     assert_eq!(world.crd.as_ref().unwrap()["metadata"]["labels"]["kro.run/resource-graph-definition-id"], "u-4");

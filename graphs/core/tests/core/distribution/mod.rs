@@ -143,6 +143,7 @@ fn absent_is_made_with_all_that_is_said_of_it() {
     let crd = spoke.crd.as_ref().unwrap();
     assert_eq!(crd["metadata"]["labels"][keys::HUB], HUB);
     assert_eq!(crd["metadata"]["annotations"][keys::GRAPH_REVISION], "3");
+    assert_eq!(crd["metadata"]["annotations"][keys::ROLLOUT], "{}", "there is nothing to say");
     assert_eq!(spoke.mark(), Some(mark_of(3)));
     assert_eq!(spoke.turn(&mark_of(3), &["a"]), Decision::Keep { established: false });
 }
@@ -174,6 +175,11 @@ fn what_another_rgd_or_hub_has_said_means_nothing() {
         let mut spoke = Spoke::served(3, &["a"]);
         spoke.label(key, &json!(value));
         assert_eq!(spoke.mark(), None);
+    }
+    for number in ["0", "-1", "three"] {
+        let mut spoke = Spoke::served(3, &["a"]);
+        spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::GRAPH_REVISION] = number.into();
+        assert_eq!(spoke.mark(), None, "{number} is no revision");
     }
     let mut spoke = Spoke::served(3, &["a"]);
     spoke.crd.as_mut().unwrap()["metadata"]["annotations"][keys::ROLLOUT] = "{rubbish".into();
