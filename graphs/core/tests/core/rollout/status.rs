@@ -52,6 +52,8 @@ fn it_is_of_the_same_size_however_many_clusters_fail() {
         message,
         "40/100 clusters at revision 2; failing: spoke#s000, spoke#s001, spoke#s002, spoke#s003, spoke#s004, and 95 more"
     );
+    let Distributed::Partial(message) = distributed(&decision(5)) else { panic!() };
+    assert!(message.ends_with("spoke#s003, spoke#s004"), "{message}");
 }
 
 #[test]
