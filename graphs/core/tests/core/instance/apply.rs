@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use broker_api::graphs::keys;
-use graphs_core::{instance::State, labels};
+use graphs_core::{
+    instance::{State, as_stored},
+    labels,
+};
 use runtime_cel::schema::Schema;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::instance::{
     server::key,
@@ -51,6 +54,7 @@ fn drift_is_repaired_with_one_write() {
         assert_eq!(world.writes(), ["apply web-b"]);
         assert_eq!(world.server.timeless(), before);
     }
+    assert!(!world.told.iter().any(|told| told.contains("was there before")), "it is ours: {:?}", world.told);
     world.server.delete(&at);
     assert_eq!(world.writes(), ["create web-b"]);
 }
@@ -410,4 +414,23 @@ fn empty_values_are_not_missed_where_they_are_never_stored() {
             assert_eq!(world.writes(), ["apply web-a"], "{kind} {field}");
         }
     }
+}
+
+#[test]
+fn only_a_secret_has_its_texts_stored_as_data() {
+    let stored = |version: &str, kind: &str| {
+        let object = json!({"apiVersion": version, "kind": kind, "stringData": {"k": "text"}});
+        as_stored(&object, &Schema::any(), false, &Value::Null)
+    };
+    assert_eq!(stored("v1", "Secret"), json!({"data": {"k": "dGV4dA=="}}));
+    for (version, kind) in [("v1", "ConfigMap"), ("example.com/v1", "Secret")] {
+        assert_eq!(stored(version, kind), json!({"stringData": {"k": "text"}}), "{kind} of {version}");
+    }
+}
+
+#[test]
+fn empty_values_in_a_list_are_not_missed_either() {
+    let object = json!({"spec": {"ports": [{"name": "a", "host": "", "node": 0}, {"name": "b", "host": ""}]}});
+    let stored = json!({"spec": {"ports": [{"name": "a", "node": 0}, {"name": "b", "host": ""}]}});
+    assert_eq!(as_stored(&object, &Schema::any(), true, &stored), stored);
 }

@@ -215,3 +215,40 @@ fn of_two_that_are_false_the_newer_one_is_told() {
     world.turn();
     assert_eq!((world.condition("ResourcesReady").0, world.condition("Ready").1), ("False", "ManagementFailed"));
 }
+
+#[test]
+fn of_two_that_are_false_since_one_moment_the_first_is_told() {
+    let mut world = World::new(chain());
+    world.server.refuses.insert("web-a".into(), "no right".into());
+    world.turn();
+    world.graph_error = Some("revision 3 does not compile: x");
+    world.turn();
+    assert_eq!((world.condition("ResourcesReady").0, world.condition("Ready").1), ("False", "ResolutionFailed"));
+}
+
+#[test]
+fn what_becomes_true_is_no_warning() {
+    let mut world = World::new(vec![]);
+    world.tells_conditions = true;
+    world.lives = 1;
+    world.turn();
+    let is_warning = |world: &World| {
+        let notes = world.decide().writes.swap_remove(0).notes;
+        assert!(!notes.is_empty());
+        notes.iter().map(|note| note.warning).collect::<Vec<_>>()
+    };
+    assert_eq!(is_warning(&world), [false; 4]);
+    world.turn();
+    world.annotate(keys::RECONCILE, "suspended");
+    assert_eq!(is_warning(&world), [true; 2], "ResourcesReady and Ready");
+}
+
+#[test]
+fn a_message_that_is_just_short_enough_is_whole() {
+    for (length, told) in [(4096, 4096), (4097, 4096 + "…".len())] {
+        let mut world = World::new(chain());
+        world.graph_error = Some(Box::leak("x".repeat(length).into_boxed_str()));
+        world.turn();
+        assert_eq!(world.condition("GraphResolved").2.len(), told);
+    }
+}

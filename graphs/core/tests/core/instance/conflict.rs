@@ -58,6 +58,11 @@ fn an_instance_does_not_render_itself() {
     world.turn();
     assert_eq!(world.state(), "ERROR");
     assert!(world.condition("Ready").2.contains("renders the instance itself"));
+    // Of another kind, of the same group or not, it is another object.
+    let mut world = World::new(vec![one("a", &[], 1), one("s", &[], 1).of("Site")]);
+    world.spec(json!({"names": {"a": "web", "s": "web"}}));
+    world.turn();
+    assert_eq!((world.names(), world.state()), (vec!["web", "web"], "ACTIVE"));
 }
 
 #[test]

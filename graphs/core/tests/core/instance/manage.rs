@@ -251,3 +251,55 @@ fn only_the_status_is_the_last_write() {
     world.turn();
     assert!(!world.decide().complete, "nothing is written");
 }
+
+#[test]
+fn kinds_whose_data_is_not_there_yet_are_in_the_first_inventory() {
+    let mut world = World::new(vec![one("a", &[], 1), one("d", &["a"], 2).of("Deployment")]);
+    assert_eq!(world.writes(), ["patch web", "create web-a", "create web-d", "status web"]);
+}
+
+#[test]
+fn labels_and_finalizer_are_written_in_one_name_and_the_inventory_in_another() {
+    let strips: [(fn(&mut Value), Subject); 3] = [
+        (|object| object["metadata"]["labels"] = json!({}), Subject::Managed),
+        (|object| object["metadata"]["finalizers"] = json!([]), Subject::Managed),
+        (|object| object["metadata"]["annotations"] = json!({}), Subject::Inventory),
+    ];
+    for (strip, subject) in strips {
+        let mut world = World::new(chain());
+        world.turn();
+        let at = world.at();
+        world.server.edit(&at, strip);
+        assert_eq!(world.decide().writes[0].subject, subject);
+    }
+}
+
+#[test]
+fn a_changed_inventory_is_put_right_whatever_it_looks_like() {
+    let mut world = World::new(chain());
+    world.turn();
+    world.annotate(keys::APPLYSET_NAMESPACES, "kro/v0.1");
+    assert_eq!(world.writes(), ["patch web"], "it is no version");
+    assert_eq!(*annotation(&world, keys::APPLYSET_NAMESPACES), "");
+}
+
+#[test]
+fn of_a_changed_inventory_no_more_kinds_are_taken_than_can_be_read_again() {
+    let mut world = World::new(vec![one("a", &[], 1)]);
+    world.turn();
+    let kinds: Vec<String> = (0..1000).map(|at| format!("K{at}")).collect();
+    world.annotate(keys::APPLYSET_GROUP_KINDS, &kinds.join(","));
+    let Op::Merge(patch) = &world.decide().writes[0].op else { panic!("no patch") };
+    let taken = patch["metadata"]["annotations"][keys::APPLYSET_GROUP_KINDS].as_str().unwrap();
+    assert_eq!(taken.split(',').count(), 512 + 1, "and that of the graph");
+}
+
+#[test]
+fn one_without_a_graph_is_suspended_all_the_same() {
+    let mut world = World::new(chain());
+    world.turn();
+    world.graph_error = Some("revision 3 does not compile: x");
+    world.annotate(keys::RECONCILE, "suspended");
+    assert_eq!(world.turn().state, State::Suspended);
+    assert_eq!((world.state(), world.condition("Ready").1), ("ACTIVE", "ReconciliationSuspended"));
+}

@@ -242,6 +242,12 @@ fn a_kind_that_nobody_lists_is_unknown() {
     world.server.delete(&at);
     assert!(world.writes().is_empty());
     assert_eq!(world.names(), ["web-a", "web-s"]);
+    // Two are no better known than one.
+    let mut world = World::new(vec![one("a", &[], 1), one("j", &[], 1).of("Job"), one("s", &[], 1).of("Service")]);
+    world.turn();
+    world.graph.clear();
+    world.turn();
+    assert_eq!(world.names().len(), 3);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) fn one(id: &'static str, needs: &[&'static str], wave: u32) -> Toy {
 pub(crate) fn kind(kind: &str) -> Kind {
     let group = match kind {
         "Deployment" => "apps",
-        "Web" => "kro.run",
+        "Web" | "Site" => "kro.run",
         _ => "",
     };
     Kind { group: group.into(), version: "v1".into(), kind: kind.into() }
