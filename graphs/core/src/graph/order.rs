@@ -88,6 +88,7 @@ mod tests {
             |of: &[&[usize]]| -> Vec<BTreeSet<usize>> { of.iter().map(|of| of.iter().copied().collect()).collect() };
         assert_eq!(topological(&uses(&[&[1], &[0]])), Err(vec![0, 1, 0]));
         assert_eq!(topological(&uses(&[&[1], &[2], &[1]])), Err(vec![1, 2, 1]));
+        assert_eq!(topological(&uses(&[&[], &[0, 2], &[1]])), Err(vec![1, 2, 1]), "not by what waits for nothing");
     }
 
     proptest! {

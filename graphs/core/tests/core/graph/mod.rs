@@ -15,9 +15,14 @@ mod standing;
 /// One for all: each has threads of its own.
 static EVALUATOR: LazyLock<Evaluator> = LazyLock::new(graphs_core::limits::evaluator);
 
-/// `ConfigMap`, `Secret`, the cluster-scoped `Zone`, `Free`, which takes anything,
+/// `ConfigMap`, `Secret`, the cluster-scoped `Zone`, `Free`, which takes anything, `CustomResourceDefinition`,
 /// and `Odd`, whose schema says the same in several ways.
 struct Served;
+
+/// A text in as many `anyOf` of one within each other.
+fn any_of(levels: usize) -> Value {
+    (0..levels).fold(json!({"type": "string"}), |inner, _| json!({"anyOf": [inner]}))
+}
 
 impl Kinds for Served {
     fn find(&self, name: &Gvk) -> Found {
@@ -35,6 +40,19 @@ impl Kinds for Served {
                 "either": {"anyOf": [{"type": "string"}, {"type": "integer"}]},
                 "ratio": {"type": "number"},
                 "whole": {"type": "integer"},
+                "more": {"type": "object", "properties": {"k": {"type": "string"}}, "additionalProperties": true},
+                "loose": {"type": "array", "x-kubernetes-preserve-unknown-fields": true, "items": {"type": "string"}},
+                "port": {"x-kubernetes-int-or-string": true},
+                "portal": {"type": "string", "format": "int-or-string"},
+                "narrowed": {"properties": {"k": {"type": "string"}}, "allOf": [{"required": ["k"]}]},
+                "kept": {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"n": {"type": "integer"}}},
+                "nullable": {"type": "string", "nullable": true},
+                "plain": {"type": "string"},
+                "deep": any_of(17),
+                "deeper": any_of(18),
+            }}),
+            "CustomResourceDefinition" => json!({"type": "object", "properties": {
+                "spec": {"type": "object", "properties": {"group": {"type": "string"}}},
             }}),
             "Later" => return Found::Unknown,
             _ => return Found::NotServed,

@@ -111,6 +111,19 @@ fn two_resources_that_are_one_object_are_refused() {
 }
 
 #[test]
+fn of_three_that_are_one_object_the_first_two_are_told() {
+    let named = |id: &str| {
+        let mut resource = config(id, "v");
+        resource["template"]["metadata"]["name"] = json!("same");
+        resource
+    };
+    let graph = graph(rgd(json!([named("a"), named("b"), named("c")]))).unwrap();
+    let (none, instance) = (Observed::new(), instance(json!({})));
+    let pass = Pass::over(&graph, &instance, &none, &EVALUATOR);
+    assert!(pass.conflict.unwrap().contains("resourceID: a conflicts with resourceID: b"));
+}
+
+#[test]
 fn an_empty_namespace_is_named_where_there_is_no_other() {
     let mut resource = config("a", "v");
     resource["template"]["metadata"]["namespace"] = json!("${schema.spec.name}");
@@ -198,6 +211,57 @@ fn the_bounds_hold() {
 }
 
 #[test]
+fn what_is_just_small_enough_is_rendered() {
+    let instance = instance(json!({"tags": ["a", "b", "c"]}));
+    let wanted = |bounds| first(&with(each("${x}"), bounds), &instance);
+    let all = Bounds::default();
+    let lengths: Vec<usize> = objects(&wanted(all)).iter().map(|object| object.to_string().len()).collect();
+    let (object, pass) = (lengths[0], lengths.iter().sum());
+    assert_eq!(objects(&wanted(Bounds { collection: 3, object, pass, ..all })).len(), 3);
+    assert!(failure(&wanted(Bounds { object: object - 1, ..all })).contains("bytes of JSON"));
+    assert!(failure(&wanted(Bounds { pass: pass - 1, ..all })).contains("all objects of an instance"));
+}
+
+#[test]
+fn all_of_an_instance_may_be_far_more_than_one_object() {
+    let mut rgd = each("${x}");
+    rgd["resources"][0]["template"]["data"]["k"] = json!("${schema.spec.name}");
+    let tags: Vec<String> = (0..100).map(|at| format!("t{at}")).collect();
+    let instance = instance(json!({"name": "x".repeat(20_000), "tags": tags}));
+    assert_eq!(objects(&first(&graph(rgd).unwrap(), &instance)).len(), 100, "2 MB");
+}
+
+#[test]
+fn what_the_status_says_as_well_is_evaluated_once() {
+    let instance = instance(json!({"tags": ["a", "b", "c"]}));
+    let costly = "${schema.spec.tags.map(x, x + x).join('')}";
+    let status = |steps: u64| {
+        let mut rgd = rgd(json!([config("a", costly)]));
+        rgd["schema"]["status"] = json!({"same": costly});
+        let graph = with(rgd, Bounds { steps, ..Bounds::default() });
+        let none = Observed::new();
+        let pass = Pass::over(&graph, &instance, &none, &EVALUATOR);
+        (matches!(pass.nodes[0].wanted, Wanted::Objects(_)), pass.status)
+    };
+    let (_, status) = (1..1000).map(status).find(|(is_rendered, _)| *is_rendered).unwrap();
+    assert_eq!(Value::Object(status), json!({"same": "aabbcc"}));
+}
+
+#[test]
+fn null_is_written_only_where_it_may_be() {
+    let name = "${schema.spec.?name}";
+    let template =
+        json!({"apiVersion": "v1", "kind": "Odd", "metadata": {"name": "x"}, "nullable": name, "plain": name});
+    let graph = graph(rgd(json!([{"id": "a", "template": template}]))).unwrap();
+    let rendered = |spec: Value| {
+        let object = objects(&first(&graph, &instance(spec)))[0].clone();
+        ["nullable", "plain"].map(|field| object.get(field).cloned())
+    };
+    assert_eq!(rendered(json!({"name": "n"})), [Some(json!("n")), Some(json!("n"))]);
+    assert_eq!(rendered(json!({})), [Some(Value::Null), None]);
+}
+
+#[test]
 fn a_million_elements_are_no_danger() {
     let tags: Vec<u32> = (0..1_000_000).collect();
     let wanted = first(&graph(each("${x}")).unwrap(), &instance(json!({"tags": tags})));
@@ -211,7 +275,7 @@ fn a_value_that_stands_at_many_places_is_counted_at_each() {
     let template = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data});
     let graph = graph(rgd(json!([{"id": "a", "template": template}]))).unwrap();
     let wanted = first(&graph, &instance(json!({"name": "x".repeat(200_000)})));
-    assert!(failure(&wanted).contains("bytes of JSON"), "{wanted:?}");
+    assert!(failure(&wanted).contains("at least 1200012 bytes of JSON"), "before all are there: {wanted:?}");
 }
 
 #[test]
@@ -236,5 +300,8 @@ fn what_had_no_time_is_told_apart_from_what_fails() {
     let none = Observed::new();
     let want = |evaluator| Pass::over(&graph, &instance, &none, evaluator).want();
     assert_eq!(want(&EVALUATOR), Want::Nothing);
+    let fails = self::graph(rgd(json!([config("a", "${string(1 / (size(schema.spec.tags) - 300))}")]))).unwrap();
+    let pass = Pass::over(&fails, &instance, &none, &EVALUATOR);
+    assert!(failure(&pass.nodes[0].wanted).contains("zero") && pass.want() == Want::Nothing, "{pass:?}");
     assert_eq!([(); 4].map(|()| want(&hurried)), [Want::Time, Want::Time, Want::Time, Want::Rest]);
 }

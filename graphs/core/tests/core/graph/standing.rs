@@ -190,3 +190,60 @@ fn what_uses_one_that_waits_is_not_left_out_by_its_own_condition_before() {
     assert_eq!(when(json!({})), ["objects", "waiting", "waiting"]);
     assert_eq!(when(json!({"on": "1"})), ["objects", "objects", "skipped"]);
 }
+
+#[test]
+fn of_several_that_nobody_can_tell_of_the_first_counts() {
+    let (waiting, failed, unset) =
+        ("${z.data.on == '1'}", "${1 / (size(schema.metadata.name) - 3) == 1}", "${schema.spec.count == 1}");
+    let told = |first: &str, second: &str| {
+        let on = |id: &str, condition: &str| {
+            let mut on = config(id, "v");
+            on["includeWhen"] = json!([condition]);
+            on
+        };
+        let all = json!([config("z", "v"), on("a", first), on("b", second), config("c", "${a.data.k + b.data.k}")]);
+        let there = observed(vec![("z", there("z", json!({})))]);
+        short(&graph(rgd(all)).unwrap(), &instance(json!({})), &there)
+    };
+    assert_eq!(told(failed, waiting), ["objects", "failed", "waiting", "failed"]);
+    assert_eq!(told(waiting, unset), ["objects", "waiting", "unset", "waiting"]);
+    assert_eq!(told(waiting, failed), ["objects", "waiting", "failed", "waiting"]);
+}
+
+#[test]
+fn what_is_waited_for_is_told_through_a_chain() {
+    let graph = graph(rgd(json!([config("a", "v"), config("b", "${a.data.k}")]))).unwrap();
+    let (none, instance) = (Observed::new(), instance(json!({})));
+    let nodes = Pass::over(&graph, &instance, &none, &EVALUATOR).nodes;
+    let why = "waiting for unresolved resource: \"a\" is not ready: it is not there yet";
+    assert_eq!(nodes[1].wanted, Wanted::Waiting(why.to_owned()));
+}
+
+#[test]
+fn an_empty_optional_is_not_ready_and_of_a_list_a_mistake() {
+    let ready = |id: &str, list: bool| {
+        let mut a = config("a", "v");
+        let name = if list { "each" } else { "a" };
+        a["readyWhen"] = json!([format!("${{{name}.data.?on.optMap(v, v == '1')}}")]);
+        if list {
+            a["template"]["metadata"]["name"] = json!("${x}");
+            a["forEach"] = json!([{"x": "${schema.spec.tags}"}]);
+        }
+        let there = observed(vec![("a", there(id, json!({})))]);
+        let (graph, instance) = (graph(rgd(json!([a]))).unwrap(), instance(json!({"tags": [id]})));
+        Pass::over(&graph, &instance, &there, &EVALUATOR).nodes[0].ready.clone()
+    };
+    assert!(matches!(ready("a", false), Ready::No(_)));
+    let Ready::Failed(why) = ready("a", true) else { panic!("no mistake") };
+    assert!(why.ends_with("is an empty optional; use .orValue(false)"), "{why}");
+}
+
+#[test]
+fn no_more_than_ten_fields_that_fail_are_told() {
+    let mut rgd = rgd(json!([]));
+    let fields: serde_json::Map<String, Value> =
+        (0..12).map(|at| (format!("f{at}"), json!(format!("${{{at} / schema.spec.count}}")))).collect();
+    rgd["schema"]["status"] = Value::Object(fields);
+    let (graph, none, instance) = (graph(rgd).unwrap(), Observed::new(), instance(json!({"count": 0})));
+    assert_eq!(Pass::over(&graph, &instance, &none, &EVALUATOR).status_errors.len(), 10);
+}
