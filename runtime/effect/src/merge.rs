@@ -140,6 +140,15 @@ mod tests {
         }
     }
 
+    /// API servers write 1.0 as 1.
+    #[test]
+    fn what_differs_only_in_how_a_number_is_written_is_the_same_however_deep() {
+        let (whole, half) = (json!({"a": [[1], {"b": [2]}]}), json!({"a": [[1.0], {"b": [2.0]}]}));
+        assert_eq!(diff(&whole, &half), None);
+        assert!(diff(&whole, &json!({"a": [[1.0], {"b": [2.0, 3]}]})).is_some());
+        assert!(diff(&whole, &json!({"a": [[1.0], {"c": [2.0]}]})).is_some());
+    }
+
     fn value() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             any::<bool>().prop_map(Value::from),

@@ -59,7 +59,8 @@ mod tests {
     fn it_is_the_length_of_the_text() {
         let value = json!({"a": [1, "é\n", null], "b": {"": 0.5}});
         assert_eq!(of(&value), value.to_string().len() as u64);
-        assert_eq!([text(64 << 10), text(1 << 20), text(1000)], ["64 KiB", "1 MiB", "1000 bytes"]);
+        let texts = [text(64 << 10), text(1 << 20), text(1000), text(0)];
+        assert_eq!(texts, ["64 KiB", "1 MiB", "1000 bytes", "0 bytes"]);
     }
 
     #[test]

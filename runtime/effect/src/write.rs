@@ -74,3 +74,28 @@ impl Op {
         Self::Delete { uid: object.uid.clone(), version: Some(object.resource_version) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_write_takes_its_body_beside_itself() {
+        let of = |op| Write {
+            cluster: ClusterName::consumer("c"),
+            kind: Kind { group: "g".into(), version: "v1".into(), kind: "K".into() },
+            namespace: String::new(),
+            name: "n".to_owned(),
+            op,
+            intent: [0; 8],
+            subject: (),
+            notes: Vec::new(),
+        };
+        let body = json!({"spec": "abc"});
+        let sizes = [Op::Create(body.clone()), Op::Create(json!(null))].map(|op| of(op).size());
+        assert_eq!(sizes[0] - sizes[1], size::held(&body) - size::held(&json!(null)));
+        assert!(sizes[1] >= size_of::<Write<()>>());
+    }
+}
