@@ -10,7 +10,9 @@ impl Index {
     pub(crate) fn forget_bodies(&self) {
         let mut keys = Vec::new();
         self.each_body(&mut |key, _| keys.push(key.clone()));
-        keys.iter().for_each(|key| self.drop_body(key));
+        for key in &keys {
+            self.drop_body(key);
+        }
     }
 }
 

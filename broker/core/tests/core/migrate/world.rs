@@ -104,6 +104,7 @@ pub(crate) enum List {
 }
 
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that may be so in it")]
 pub(crate) struct World {
     pub(crate) now: u64,
     /// When the process started. Its clock is steady: only another process has another one.
