@@ -150,6 +150,13 @@ fn nobody_goes_back_to_what_is_away() {
     }
 }
 
+/// Likewise, where somebody had deleted it, and the new one was late.
+#[test]
+fn nobody_goes_back_to_what_is_gone() {
+    let plan = Plan::drawn(13_002_338);
+    tell(&plan).hold(&calm(&plan));
+}
+
 /// An object whose provider accepted it no longer was once placed elsewhere beside a copy that served: a list of the copies there
 /// was older than that.
 #[test]
