@@ -65,6 +65,10 @@ impl<'a> Pass<'a> {
                 return;
             }
         }
+        // Mostly they are known in a moment. Where they are not, what is left is the garbage collector's: the object is its owner.
+        if !self.snapshot.related.owned_known() && !self.outlasts() {
+            return;
+        }
         for (kind, held) in self.snapshot.related.owned(&origin.uid) {
             if !held.deleting && related::belongs(&origin.uid, &held) {
                 self.delete_related(&kind, &held);

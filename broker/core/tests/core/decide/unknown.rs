@@ -170,6 +170,24 @@ fn related_copies_that_are_not_known_are_not_removed_or_made() {
     assert!(world.secret(&ClusterName::consumer("homer"), "web-tls").is_none());
 }
 
+/// After a takeover nobody knows for a moment what a consumer's objects own.
+#[test]
+fn an_object_goes_when_what_it_owns_is_known_or_a_little_later() {
+    for known in [true, false] {
+        let mut world = World::served();
+        world.owned_known = false;
+        world.delete(&web());
+        for _ in 0..6 {
+            world.pass(&web());
+        }
+        assert!(world.copy("p1", &web()).is_none() && world.origin(&web()).is_some());
+        world.owned_known = known;
+        world.millis += if known { 0 } else { 5_000 };
+        world.pass(&web());
+        assert!(world.origin(&web()).is_none());
+    }
+}
+
 #[test]
 fn an_absent_origin_is_confirmed_by_a_live_read_before_anything_is_deleted() {
     let mut world = World::served();
