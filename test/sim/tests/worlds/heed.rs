@@ -115,6 +115,10 @@ fn impatient(stage: &Stage) -> BTreeSet<&'static str> {
     let mut lost: BTreeMap<&str, (Duration, bool)> = BTreeMap::new();
     for entry in stage.world.journal().entries() {
         let Deed::Told(what) = &entry.deed else { continue };
+        if what == "starts" {
+            // What begins meanwhile has not seen what it says, and keeps what it has.
+            said.retain(|name, _| !lost.contains_key(name));
+        }
         for name in stage.providers {
             if what.starts_with(&format!("Policy({name:?}, ")) {
                 said.remove(name);

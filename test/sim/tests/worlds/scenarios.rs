@@ -112,6 +112,11 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
             "its provider is silent for longer than it may",
             from_a(&[&[Policy(A, Says::Impatient), Outage(A, How::Silent)], &[Nothing; 5][..], &[Heal(A)]].concat()),
         ),
+        (
+            "its provider is silent for good",
+            from_a(&[Policy(A, Says::Impatient), Nothing, Outage(A, How::Silent), Nothing]),
+        ),
+        ("its provider leaves for good", from_a(&[Leave(A), Nothing, Nothing])),
         ("its provider knows nobody any more", from_a(&[Outage(A, How::Unauthorized), Edit(ONE, 1), Heal(A)])),
         ("the hub cannot be reached", from_a(&[Outage(HUB, How::Silent), Edit(ONE, 1), Heal(HUB), Edit(ONE, 2)])),
         ("the hub cannot be reached in mid-move", staged(&[Outage(HUB, How::Refused), Edit(ONE, 1), Heal(HUB)])),
