@@ -14,6 +14,7 @@ pub mod clusters;
 pub mod command_line;
 pub mod conventions;
 pub mod dashboard;
+mod gathered;
 mod intake;
 pub mod listen;
 pub mod metrics;

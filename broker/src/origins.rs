@@ -15,18 +15,18 @@ pub mod tell;
 pub mod unsettled;
 pub mod work;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use broker_api::ClusterName;
 use broker_core::snapshot::OriginKey;
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
-    hashed::HashSet,
     index::{Change, Index},
     queue::Queue,
 };
 
 use self::{identities::Identities, records::Records, unsettled::Unsettled, work::Work};
+use crate::gathered::Gathered;
 
 /// Consumer objects of brokered kinds: what is known of them, and those to look at.
 #[derive(Default)]
@@ -40,7 +40,7 @@ pub struct Origins {
     /// Providers of which not all is known.
     pub(crate) unsettled: Unsettled,
     /// Namespaces of consumers in which a related copy has just gone, and nobody can say whose.
-    unread_gone: Mutex<HashSet<(ClusterName, Arc<str>)>>,
+    unread_gone: Gathered<(ClusterName, Arc<str>)>,
 }
 
 impl Origins {

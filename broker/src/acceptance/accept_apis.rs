@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use broker_api::ClusterName;
 use runtime_effect::kind::Kind;
-use runtime_fleet::hashed::HashSet;
 use tokio::sync::mpsc;
 
 use super::{
@@ -13,7 +12,7 @@ use super::{
     registry::Registry,
     statuses::{AcceptWork, Statuses},
 };
-use crate::changes::Changes;
+use crate::{changes::Changes, gathered::Gathered};
 
 /// All AcceptAPIs.
 pub struct AcceptApis {
@@ -25,7 +24,7 @@ pub struct AcceptApis {
     /// Their statuses, and those to look at.
     pub(crate) statuses: Statuses,
     /// Kinds for which room has just come.
-    roomy: Mutex<HashSet<Arc<Kind>>>,
+    pub(super) roomy: Gathered<Arc<Kind>>,
 }
 
 impl AcceptApis {
@@ -36,7 +35,7 @@ impl AcceptApis {
             changing: Mutex::default(),
             changes: Changes::new(changes),
             statuses: Statuses::default(),
-            roomy: Mutex::default(),
+            roomy: Gathered::default(),
         }
     }
 
@@ -53,16 +52,6 @@ impl AcceptApis {
         let registry = Arc::new(registry);
         self.registry.store(Arc::clone(&registry));
         (registry, made)
-    }
-
-    /// Room has come for a kind. Whether that is the first since it was last [looked at](Self::room_taken).
-    pub(super) fn is_first_room(&self, kind: &Arc<Kind>) -> bool {
-        self.roomy.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(kind))
-    }
-
-    /// Those who wait for room for a kind are looked at.
-    pub(super) fn room_taken(&self, kind: &Kind) {
-        self.roomy.lock().unwrap_or_else(PoisonError::into_inner).remove(kind);
     }
 
     /// A provider has left.

@@ -3,7 +3,7 @@
 //! An AcceptAPI names a resource by its plural, and each API server gives plurals as it likes. What counts is the word of
 //! the provider that the AcceptAPI is in; what a consumer calls its kind decides nothing.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use broker_api::{ClusterName, Gvr, condition};
 use broker_core::{
@@ -13,16 +13,12 @@ use broker_core::{
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
     cluster::Cluster,
-    crash::spawn,
     index::{Change, Index},
     object::{Object, ObjectKey},
 };
 
 use super::registry::{Entry, Registry};
 use crate::{broker::Broker, watches::Brokered};
-
-/// How long room that has come is gathered before those who wait for it are looked at.
-const GATHER: Duration = Duration::from_millis(100);
 
 impl Broker {
     /// The AcceptAPIs that speak of a kind, by provider, engaged or not. `consumers_plural` is for words only: a provider
@@ -198,15 +194,11 @@ impl Broker {
 
     /// Looks at those who wait for room, once for all that comes at about the same time.
     pub(crate) fn room_came(&self, kind: &Arc<Kind>) {
-        if !self.accept_apis.is_first_room(kind) {
-            return;
-        }
-        let (broker, kind) = (self.itself(), Arc::clone(kind));
-        spawn(async move {
-            tokio::time::sleep(GATHER).await;
-            broker.accept_apis.room_taken(&kind);
-            broker.origins.enqueue_waiting(&kind);
-        });
+        self.gather(
+            |broker| &broker.accept_apis.roomy,
+            Arc::clone(kind),
+            |broker, kind| broker.origins.enqueue_waiting(kind),
+        );
     }
 }
 

@@ -1,6 +1,6 @@
 //! From copies to their origins.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use broker_api::{ClusterName, keys};
 use broker_core::{
@@ -10,17 +10,12 @@ use broker_core::{
 use runtime_effect::kind::Kind;
 use runtime_fleet::{
     cluster::Cluster,
-    crash::spawn,
     index::{Change, Index, Lookup},
-    lock::lock,
     object::{Object, ObjectKey},
 };
 
 use super::key::{object_key, origin_key};
 use crate::{broker::Broker, watches::Brokered};
-
-/// What goes within this is looked at together.
-const GATHER: Duration = Duration::from_millis(100);
 
 impl Broker {
     /// The origins that an object under this name in a provider may be the copy of: by its marks, and by its name.
@@ -85,16 +80,14 @@ impl Broker {
     /// namespace are looked at, once for what goes at about the same time.
     fn unread_copy_gone(&self, consumer: &ClusterName, namespace: &Arc<str>) {
         let place = (consumer.clone(), Arc::clone(namespace));
-        if !lock(&self.origins.unread_gone).insert(place.clone()) {
-            return;
-        }
-        let broker = self.itself();
-        spawn(async move {
-            tokio::time::sleep(GATHER).await;
-            lock(&broker.origins.unread_gone).remove(&place);
-            let all = broker.origins.records.of_consumer(&place.0, None).into_iter();
-            broker.origins.enqueue_each(all.filter(|origin| origin.namespace == place.1));
-        });
+        self.gather(
+            |broker| &broker.origins.unread_gone,
+            place,
+            |broker, (consumer, namespace)| {
+                let all = broker.origins.records.of_consumer(consumer, None).into_iter();
+                broker.origins.enqueue_each(all.filter(|origin| origin.namespace == *namespace));
+            },
+        );
     }
 
     /// Copies of a consumer cluster's objects, wherever they are.

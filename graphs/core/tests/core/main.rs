@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 mod applyset;
+mod back_and_forth;
 mod crd;
 mod definition;
 mod distribution;

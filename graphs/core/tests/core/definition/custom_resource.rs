@@ -4,13 +4,10 @@ use graphs_core::{
     applyset::GroupKind,
     definition::{Decision, Subject, crd_name, generated_kind},
 };
-use runtime_effect::{
-    memory::{Memory, Pace},
-    write::Op,
-};
+use runtime_effect::write::Op;
 use serde_json::json;
 
-use crate::definition::world::*;
+use crate::{back_and_forth::is_slowed, definition::world::*};
 
 fn generation(world: &World) -> i64 {
     world.crd.as_ref().unwrap()["metadata"]["generation"].as_i64().unwrap()
@@ -241,15 +238,6 @@ fn whoever_keeps_changing_it_is_told_of() {
 
 #[test]
 fn what_there_is_one_of_may_be_edited_back_and_forth() {
-    let is_slowed = |subject: Subject| {
-        let mut memory = Memory::<Subject>::default();
-        (0..20).any(|turn| {
-            let intent = [turn % 2; 8];
-            let paces = [memory.pace(subject, intent, 1000), memory.allowance(0, 1000)];
-            memory.wrote(subject, intent, None, 1000);
-            paces != [Pace::Go; 2]
-        })
-    };
     for subject in [Subject::Marks, Subject::Revision, Subject::CustomResource, Subject::Status] {
         assert!(!is_slowed(subject), "{subject:?}");
     }

@@ -10,17 +10,11 @@ use graphs_core::{
     definition::{AT_ONCE, Instance},
     distribution::{Departure, Leaving, Subject, is_held, leave},
 };
-use runtime_effect::{
-    kind::Kind,
-    memory::{Memory, Pace},
-    object_key::ObjectKey,
-    seen::Seen,
-    view::View,
-    write::Op,
-};
+use runtime_effect::{kind::Kind, object_key::ObjectKey, seen::Seen, view::View, write::Op};
 use serde_json::{Value, json};
 
 use super::{HUB, OWNER, Spoke};
+use crate::back_and_forth::is_slowed;
 
 const ALL: [Offboarding; 3] = [Offboarding::Orphan, Offboarding::Release, Offboarding::Delete];
 
@@ -156,14 +150,5 @@ fn who_may_have_something_of_ours() {
 
 #[test]
 fn each_instance_that_is_put_back_waits_by_itself_and_the_crd_may_change_back_and_forth() {
-    let is_slowed = |subject: Subject| {
-        let mut memory = Memory::<Subject>::default();
-        (0..20).any(|turn| {
-            let intent = [turn % 2; 8];
-            let paces = [memory.pace(subject, intent, 1000), memory.allowance(0, 1000)];
-            memory.wrote(subject, intent, None, 1000);
-            paces != [Pace::Go; 2]
-        })
-    };
     assert_eq!([Subject::CustomResource, Subject::Instance].map(is_slowed), [false, true]);
 }
