@@ -1,10 +1,12 @@
 //! `Gathered`: what comes again and again at about the same time, and is looked at once.
 
-use std::{hash::Hash, sync::Mutex, time::Duration};
+use std::{
+    hash::Hash,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use runtime_fleet::{crash::spawn, hashed::HashSet, lock::lock};
-
-use crate::broker::Broker;
 
 /// What comes within this is looked at together.
 const GATHER: Duration = Duration::from_millis(100);
@@ -19,21 +21,19 @@ impl<T> Default for Gathered<T> {
     }
 }
 
-impl Broker {
-    /// Looks at something in a moment, once for all the times that it comes until then. `of`: where it waits.
-    pub(crate) fn gather<T>(&self, of: fn(&Self) -> &Gathered<T>, what: T, look: fn(&Self, &T))
-    where
-        T: Clone + Eq + Hash + Send + 'static,
-    {
-        if !lock(&of(self).0).insert(what.clone()) {
-            return;
-        }
-        let broker = self.itself();
-        spawn(async move {
-            tokio::time::sleep(GATHER).await;
-            // What comes from now on is looked at again.
-            lock(&of(&broker).0).remove(&what);
-            look(&broker, &what);
-        });
+/// Looks at something in a moment, once for all the times that it comes until then. `of`: where it waits.
+pub(crate) fn gather<H, T>(holder: Arc<H>, of: fn(&H) -> &Gathered<T>, what: T, look: fn(&H, &T))
+where
+    H: Send + Sync + 'static,
+    T: Clone + Eq + Hash + Send + 'static,
+{
+    if !lock(&of(&holder).0).insert(what.clone()) {
+        return;
     }
+    spawn(async move {
+        tokio::time::sleep(GATHER).await;
+        // What comes from now on is looked at again.
+        lock(&of(&holder).0).remove(&what);
+        look(&holder, &what);
+    });
 }

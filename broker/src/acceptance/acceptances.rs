@@ -18,7 +18,7 @@ use runtime_fleet::{
 };
 
 use super::registry::{Entry, Registry};
-use crate::{broker::Broker, watches::Brokered};
+use crate::{broker::Broker, gathered::gather, watches::Brokered};
 
 impl Broker {
     /// The AcceptAPIs that speak of a kind, by provider, engaged or not. `consumers_plural` is for words only: a provider
@@ -194,8 +194,9 @@ impl Broker {
 
     /// Looks at those who wait for room, once for all that comes at about the same time.
     pub(crate) fn room_came(&self, kind: &Arc<Kind>) {
-        self.gather(
-            |broker| &broker.accept_apis.roomy,
+        gather(
+            self.itself(),
+            |broker: &Self| &broker.accept_apis.roomy,
             Arc::clone(kind),
             |broker, kind| broker.origins.enqueue_waiting(kind),
         );

@@ -15,7 +15,7 @@ use runtime_fleet::{
 };
 
 use super::key::{object_key, origin_key};
-use crate::{broker::Broker, watches::Brokered};
+use crate::{broker::Broker, gathered::gather, watches::Brokered};
 
 impl Broker {
     /// The origins that an object under this name in a provider may be the copy of: by its marks, and by its name.
@@ -80,8 +80,9 @@ impl Broker {
     /// namespace are looked at, once for what goes at about the same time.
     fn unread_copy_gone(&self, consumer: &ClusterName, namespace: &Arc<str>) {
         let place = (consumer.clone(), Arc::clone(namespace));
-        self.gather(
-            |broker| &broker.origins.unread_gone,
+        gather(
+            self.itself(),
+            |broker: &Self| &broker.origins.unread_gone,
             place,
             |broker, (consumer, namespace)| {
                 let all = broker.origins.records.of_consumer(consumer, None).into_iter();
