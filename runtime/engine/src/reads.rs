@@ -7,27 +7,40 @@ use std::{
 
 use broker_api::ClusterName;
 use runtime_fleet::{hashed::HashMap, object::ObjectKey, watch::WatchSpec};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
+
+use crate::stubs::Known;
 
 /// Where an object is seen.
 pub(crate) type Place = (ClusterName, Arc<WatchSpec>, ObjectKey);
 
-/// The objects that are being read, each with what ends when that does.
+/// What came of a read, once that is known.
+type Said = watch::Receiver<Option<Known>>;
+
+/// The objects that are being read, each with where it is said what came of that.
 #[derive(Default)]
-pub(crate) struct Reads(Mutex<HashMap<Place, CancellationToken>>);
+pub(crate) struct Reads(Mutex<HashMap<Place, Said>>);
 
 /// Who reads an object.
 pub(crate) enum Reader<'a> {
     /// Whoever asked, until this is dropped.
     Us(Read<'a>),
-    /// Somebody else; the token is cancelled when that is over, however it went.
-    Others(CancellationToken),
+    /// Somebody else. Who has given up says nothing.
+    Others(Said),
 }
 
 /// An object is being read.
 pub(crate) struct Read<'a> {
     reads: &'a Reads,
     place: Place,
+    says: watch::Sender<Option<Known>>,
+}
+
+impl Read<'_> {
+    /// Tells all who wait for it.
+    pub(crate) fn says(&self, known: Known) {
+        self.says.send_replace(Some(known));
+    }
 }
 
 impl Reads {
@@ -36,8 +49,9 @@ impl Reads {
         match self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(place.clone()) {
             Entry::Occupied(read) => Reader::Others(read.get().clone()),
             Entry::Vacant(free) => {
-                free.insert(CancellationToken::new());
-                Reader::Us(Read { reads: self, place: place.clone() })
+                let (says, said) = watch::channel(None);
+                free.insert(said);
+                Reader::Us(Read { reads: self, place: place.clone(), says })
             }
         }
     }
@@ -45,10 +59,7 @@ impl Reads {
 
 impl Drop for Read<'_> {
     fn drop(&mut self) {
-        let over = self.reads.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.place);
-        if let Some(over) = over {
-            over.cancel();
-        }
+        self.reads.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.place);
     }
 }
 
@@ -65,10 +76,12 @@ mod tests {
         let place = |name: &str| (ClusterName::provider("p"), Arc::clone(&spec), ObjectKey::new("n", name));
         let Reader::Us(ours) = reads.begin(&place("a")) else { panic!("nobody reads it") };
         assert!(matches!(reads.begin(&place("b")), Reader::Us(_)), "another object");
-        let Reader::Others(over) = reads.begin(&place("a")) else { panic!("it is being read") };
-        assert!(!over.is_cancelled());
+        let Reader::Others(said) = reads.begin(&place("a")) else { panic!("it is being read") };
+        assert!(said.borrow().is_none() && said.has_changed().is_ok());
+        ours.says(Known::Before);
+        assert_eq!(*said.borrow(), Some(Known::Before), "all who wait hear it");
         drop(ours);
-        assert!(over.is_cancelled() && matches!(reads.begin(&place("a")), Reader::Us(_)));
+        assert!(said.has_changed().is_err() && matches!(reads.begin(&place("a")), Reader::Us(_)));
         assert!(reads.0.lock().unwrap().is_empty());
     }
 }

@@ -28,8 +28,8 @@ pub(crate) struct Stubs {
 
 /// Whether an object that is listened to is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Known {
-    /// As it was when the decision began, or it is gone, which the watch will say.
+pub(crate) enum Known {
+    /// As it was when the decision began; or what is there is not what was seen, which the watch will say.
     Before,
     Now,
     Not,
@@ -39,7 +39,7 @@ fn key(interest: &Interest) -> ObjectKey {
     ObjectKey::new(interest.namespace.as_str(), interest.name.as_str())
 }
 
-/// Where an object is to be read, if it is one of those and nobody has read it.
+/// The object, if it is one of those and nobody has read it.
 fn stub<M: Machine>(machine: &M, interest: &Interest) -> Option<(Reachable, Arc<WatchSpec>)> {
     let (engine, key) = (machine.engine(), key(interest));
     let spec = machine.listens_by(interest)?;
@@ -48,6 +48,11 @@ fn stub<M: Machine>(machine: &M, interest: &Interest) -> Option<(Reachable, Arc<
     let stub = index.get(&key).found().filter(|held| !held.has_body())?;
     let unread = engine.bodies.get(&index, &key, &stub).is_none();
     unread.then_some((at, spec))
+}
+
+/// Whether a read has told nothing of what is looked for: it would tell no more if it were repeated at once.
+fn is_unread<M: Machine>(machine: &M, interest: &Interest) -> bool {
+    stub(machine, interest).is_some()
 }
 
 /// Whether an object was read after `since`: a decision that had begun by then may not have known it.
@@ -65,7 +70,10 @@ pub(crate) fn missed<M: Machine>(machine: &M, interests: &[Interest], since: u64
 /// Reads what the decision did not know, or waits for whoever is reading it.
 pub(crate) async fn read_stubs<M: Machine>(machine: &M, interests: &[Interest], since: u64) -> Stubs {
     let known = join_all(interests.iter().map(|interest| read_stub(machine, interest, since))).await;
-    Stubs { read: known.contains(&Known::Now), failed: known.contains(&Known::Not) }
+    // What had to make room for others is read again later; else each decision would read it, and none act.
+    let is_lost = |(interest, known): (&Interest, &Known)| *known == Known::Now && is_unread(machine, interest);
+    let lost = interests.iter().zip(&known).any(is_lost);
+    Stubs { read: known.contains(&Known::Now) && !lost, failed: known.contains(&Known::Not) || lost }
 }
 
 async fn read_stub<M: Machine>(machine: &M, interest: &Interest, since: u64) -> Known {
@@ -75,13 +83,18 @@ async fn read_stub<M: Machine>(machine: &M, interest: &Interest, since: u64) -> 
     };
     let place = (at.cluster.name().clone(), spec, key(interest));
     let known = async || match machine.engine().reads.begin(&place) {
-        Reader::Others(over) => {
-            over.cancelled().await;
-            if stub(machine, interest).is_none() { Known::Now } else { Known::Not }
+        Reader::Others(mut said) => {
+            said.wait_for(Option::is_some).await.ok().and_then(|said| *said).unwrap_or(Known::Not)
         }
         // Somebody may have read it a moment ago.
         Reader::Us(_) if stub(machine, interest).is_none() => Known::Now,
-        Reader::Us(_read) => read(machine, &at, &place).await,
+        Reader::Us(reading) => {
+            let known = read(machine, &at, &place).await;
+            // What was read does not make known what was seen: it is older, or another of that name.
+            let known = if known == Known::Now && is_unread(machine, interest) { Known::Before } else { known };
+            reading.says(known);
+            known
+        }
     };
     tokio::time::timeout(PATIENCE, known()).await.unwrap_or(Known::Not)
 }
