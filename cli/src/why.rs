@@ -128,6 +128,8 @@ pub(crate) enum WriteSubject {
     Successor,
     /// A Migration.
     Migration,
+    /// A copy that is to go.
+    Removal,
 }
 
 impl WriteSubject {
@@ -139,6 +141,7 @@ impl WriteSubject {
             Self::Related => "Related",
             Self::Successor => "Successor",
             Self::Migration => "Migration",
+            Self::Removal => "Removal",
         }
     }
 }
@@ -152,6 +155,7 @@ impl From<memory::Subject> for WriteSubject {
             memory::Subject::Related => Self::Related,
             memory::Subject::Successor => Self::Successor,
             memory::Subject::Migration => Self::Migration,
+            memory::Subject::Removal => Self::Removal,
         }
     }
 }
@@ -440,7 +444,7 @@ mod tests {
 
     #[test]
     fn what_is_written_has_one_name_for_programs_and_for_people() {
-        use memory::Subject::{Copy, Marks, Migration, Related, Status, Successor};
+        use memory::Subject::{Copy, Marks, Migration, Related, Removal, Status, Successor};
         let named = [
             (Marks, "Marks"),
             (Copy, "Copy"),
@@ -448,6 +452,7 @@ mod tests {
             (Related, "Related"),
             (Successor, "Successor"),
             (Migration, "Migration"),
+            (Removal, "Removal"),
         ];
         for (subject, name) in named {
             let about = WriteSubject::from(subject);

@@ -279,12 +279,12 @@ impl<'a> Pass<'a> {
             if let Some(trouble) = memory
                 .writes
                 .trouble_with(subject, intent)
-                .filter(|_| !matches!(subject, Subject::Copy | Subject::Successor | Subject::Migration))
+                .filter(|_| matches!(subject, Subject::Marks | Subject::Status | Subject::Related))
             {
                 self.decision.notes.push(Note::warning(trouble.reason, trouble.message.clone()));
             }
             let what = match subject {
-                Subject::Copy | Subject::Successor | Subject::Migration => None,
+                Subject::Copy | Subject::Successor | Subject::Migration | Subject::Removal => None,
                 Subject::Marks => Some("the broker's finalizer and annotations"),
                 Subject::Status => Some("the status"),
                 Subject::Related => Some("a related resource"),
@@ -332,37 +332,47 @@ impl<'a> Pass<'a> {
         });
     }
 
-    /// Deletes a copy at a provider.
-    fn delete_copy(&mut self, provider: &ClusterName, copy: &View, note: Option<Note>) {
+    /// Deletes a copy at a provider. Returns whether that is written now.
+    fn delete_copy(&mut self, provider: &ClusterName, copy: &View) -> bool {
         let key = self.snapshot.key;
-        let write = Write {
+        self.delete(Subject::Removal, &copy.uid, |intent| Write {
             cluster: provider.clone(),
             kind: (*key.gvk).clone(),
             namespace: key.namespace.to_string(),
             name: crate::copy::name(key),
             op: Op::delete_seen(copy),
-            intent: [0; 8],
-            subject: Subject::Copy,
-            notes: note.into_iter().collect(),
-        };
-        self.decision.steps.push(write.into());
+            intent,
+            subject: Subject::Removal,
+            notes: Vec::new(),
+        })
+    }
+
+    /// One that was refused waits, and keeps nothing back that comes behind it. Returns whether it is written now.
+    fn delete(&mut self, subject: Subject, uid: &str, write: impl FnOnce([u8; 8]) -> Write) -> bool {
+        let intent = merge::digest(&json!(["delete", uid]));
+        if let Pace::Wait(millis) = self.snapshot.memory.writes.pace(subject, intent, self.snapshot.now.millis) {
+            self.decision.again_in(millis);
+            return false;
+        }
+        self.decision.steps.push(write(intent).into());
+        true
     }
 
     /// Deletes a related copy in the consumer.
     fn delete_related(&mut self, kind: &Kind, held: &View) {
         let metadata = &held.value["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
-        let write = Write {
-            cluster: self.snapshot.key.cluster.clone(),
+        let cluster = self.snapshot.key.cluster.clone();
+        self.delete(Subject::Related, &held.uid, |intent| Write {
+            cluster,
             kind: kind.clone(),
             namespace: text("namespace"),
             name: text("name"),
             op: Op::delete_seen(held),
-            intent: [0; 8],
+            intent,
             subject: Subject::Related,
             notes: Vec::new(),
-        };
-        self.decision.steps.push(write.into());
+        });
     }
 }
 

@@ -20,6 +20,8 @@ pub enum Subject {
     Successor,
     /// A Migration.
     Migration,
+    /// A copy that is to go.
+    Removal,
 }
 
 impl memory::Subject for Subject {

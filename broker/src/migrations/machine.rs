@@ -172,8 +172,12 @@ impl Machine for MigrationMachine {
 
     fn in_the_way(&self, _work: &MigrationWork, write: &Write, found: &Object) -> InTheWay {
         if id(write).is_some_and(|id| is_ours(found, &write.name, id)) {
-            let seen = found.marks().labels.contains_key(keys::MIGRATION_ID) || found.deleting;
-            return if seen { InTheWay::Known } else { InTheWay::Unlabelled };
+            return match found.marks().labels.contains_key(keys::MIGRATION_ID) {
+                true => InTheWay::Known,
+                // No watch of ours would tell that it is gone.
+                false if found.deleting => InTheWay::Watched,
+                false => InTheWay::Unlabelled,
+            };
         }
         let message = format!(
             "{} {}/{} at {} exists already and was not made for this Migration; it is not overwritten: remove it",

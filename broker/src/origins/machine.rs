@@ -195,7 +195,7 @@ impl Machine for OriginMachine {
                 Missing::Make
             }
             Subject::Migration => Missing::Make,
-            Subject::Marks | Subject::Status | Subject::Related => Missing::Wait,
+            Subject::Marks | Subject::Status | Subject::Related | Subject::Removal => Missing::Wait,
         }
     }
 
@@ -226,15 +226,12 @@ impl Machine for OriginMachine {
             Subject::Copy | Subject::Successor => copy::observed(&value),
             Subject::Status => value.get("status").cloned().unwrap_or_else(|| json!({})),
             Subject::Related => related::observed(&value),
-            Subject::Marks | Subject::Migration => return None,
+            Subject::Marks | Subject::Migration | Subject::Removal => return None,
         })
     }
 
     fn wrote(&self, Work(key): &Work, write: &Write, object: Option<&Object>) {
         let (Subject::Copy, Some(object)) = (write.subject, object) else { return };
-        if matches!(write.op, Op::Delete { .. }) {
-            return;
-        }
         let latency = self.broker.origins.records.with(key, |record| {
             record.memory.copy_uid = Some(object.uid.clone());
             if !matches!(write.op, Op::Create(_)) {
@@ -249,9 +246,9 @@ impl Machine for OriginMachine {
     }
 
     /// The next decision tells of copies and Migrations in a condition, too. What the consumer's own API server refuses can
-    /// hardly be shown there.
+    /// hardly be shown there, and nothing depends on what becomes of a copy that is to go.
     fn refused(&self, Work(key): &Work, write: &Write, refusal: &Refusal) {
-        if matches!(write.subject, Subject::Marks | Subject::Status | Subject::Related) {
+        if matches!(write.subject, Subject::Marks | Subject::Status | Subject::Related | Subject::Removal) {
             self.broker.tell_once(key, &Note::warning(refusal.reason, refusal.message.clone()));
         }
     }

@@ -169,7 +169,7 @@ impl<'a> Pass<'a> {
             let older = serving.is_none_or(|serving| held.epoch.is_none_or(|epoch| epoch < serving));
             let missed = !ready && older && is_ready(held.holder, held.copy);
             if elsewhere && proven && !missed && !held.copy.deleting && held.holder.reachable_copy().is_some() {
-                self.delete_copy(&held.holder.provider, held.copy, None);
+                self.delete_copy(&held.holder.provider, held.copy);
             }
         }
     }
@@ -206,18 +206,19 @@ impl<'a> Pass<'a> {
                     continue;
                 }
             }
-            match self.confirm(snapshot.key.place()) {
-                Some(Live::Absent) => self.delete_copy(&holder.provider, copy, None),
+            let goes = match self.confirm(snapshot.key.place()) {
+                Some(Live::Absent) => self.delete_copy(&holder.provider, copy),
                 Some(live @ Live::Present { .. }) if uid.is_some_and(|uid| !live.is_of(uid)) => {
-                    self.delete_copy(&holder.provider, copy, None);
+                    self.delete_copy(&holder.provider, copy)
                 }
-                Some(Live::Present { .. }) => {}
-                Some(Live::Unknown) => {
-                    // Remembered until it is answered.
-                    self.state(State::Deleting);
-                    self.decision.provider = Some(holder.provider.clone());
-                }
+                Some(Live::Present { .. }) => true,
+                Some(Live::Unknown) => false,
                 None => return,
+            };
+            if !goes {
+                // Remembered until it is answered, or may be tried again.
+                self.state(State::Deleting);
+                self.decision.provider = Some(holder.provider.clone());
             }
         }
     }

@@ -60,7 +60,7 @@ impl<'a> Pass<'a> {
             }
             match self.confirm(place) {
                 // Our cache of the consumer may be older than the copy: then the copy is the newer object's.
-                Some(live) if live.is_of(&origin.uid) => self.delete_copy(&holder.provider, copy, None),
+                Some(live) if live.is_of(&origin.uid) => _ = self.delete_copy(&holder.provider, copy),
                 Some(Live::Present { .. } | Live::Absent) => return Predecessors::Newer,
                 Some(Live::Unknown) | None => {}
             }

@@ -44,7 +44,7 @@ impl<'a> Pass<'a> {
                 None => remaining = true,
             }
             if !copy.deleting {
-                self.delete_copy(&holder.provider, copy, None);
+                self.delete_copy(&holder.provider, copy);
             }
         }
         if !origin.has_finalizer(keys::FINALIZER) || remaining {

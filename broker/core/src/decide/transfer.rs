@@ -14,7 +14,7 @@ use super::{
 use crate::{
     acceptance::Acceptance,
     copy,
-    decision::{State, Step},
+    decision::State,
     memory::Subject,
     migration_object,
     movement::{MigrationView, Moving, Phase, Route},
@@ -231,21 +231,21 @@ impl<'a> Pass<'a> {
             },
         };
         self.report(assigned, to, phase, waits);
-        if self.is_bringing() {
-            // What is being written is told with what comes of it: one write instead of two.
-            return;
+        let brings = self.is_writing(Subject::Related);
+        // What is being written is told with what comes of it: one write instead of two.
+        if !brings {
+            self.shown(site, copy, successor.in_sync, assigned);
         }
-        self.shown(site, copy, successor.in_sync, assigned);
-        if self.behind && migration.is_some_and(|migration| migration.state == MigrationState::InitialCompleted) {
-            // Nothing that comes behind the switch may begin before the consumer sees it.
+        // A Migration hears of a decision before what it writes is through, and nothing that comes behind the switch may begin
+        // before the consumer sees it.
+        let unseen = brings || self.behind || self.is_writing(Subject::Status);
+        if unseen && migration.is_some_and(|migration| migration.state == MigrationState::InitialCompleted) {
             self.report(assigned, to, Phase::Ready, "the consumer's status to be written".into());
         }
     }
 
-    /// Whether a related resource is written now.
-    fn is_bringing(&self) -> bool {
-        let related = |step: &Step| matches!(step, Step::Write(write) if write.subject == Subject::Related);
-        self.decision.steps.iter().any(related)
+    fn is_writing(&self, subject: Subject) -> bool {
+        self.decision.writes().any(|write| write.subject == subject)
     }
 
     /// The move has ended: the object is assigned to who took over.
@@ -302,8 +302,12 @@ impl<'a> Pass<'a> {
             self.decision.notes.push(Note::warning(condition::HELD_BY_PROVIDER, format!("the move waits for {why}")));
             return Dismissed::Waits(why);
         }
-        self.delete_copy(&assigned.provider, copy, None);
-        Dismissed::Deleted
+        if self.delete_copy(&assigned.provider, copy) {
+            return Dismissed::Deleted;
+        }
+        let trouble = self.snapshot.memory.writes.trouble(Subject::Removal);
+        let why = trouble.map_or_else(String::new, |trouble| format!(": {}", trouble.message));
+        Dismissed::Waits(format!("the old copy at provider {name} to go{why}"))
     }
 
     /// The consumer sees the new copy.

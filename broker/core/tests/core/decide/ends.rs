@@ -192,3 +192,21 @@ fn stages_behind_the_switch_wait_until_the_consumer_shows_it() {
         assert_eq!(world.settle_briefly(&web()).moving.unwrap().phase, Phase::Switched);
     }
 }
+
+/// A Migration hears of a decision before what it writes is through.
+#[test]
+fn a_status_that_is_on_its_way_is_not_shown_yet() {
+    let mut world = migrating(MigrationState::InitialInProgress);
+    world.millis += 60_000;
+    let now = world.millis;
+    world.moves.reach(MigrationState::InitialCompleted, now);
+    let mut shown = Vec::new();
+    for _ in 0..4 {
+        let decision = world.pass(&web());
+        let writes = decision.writes().any(|write| matches!(write.subject, Subject::Related | Subject::Status));
+        shown.push((writes, decision.moving.unwrap().phase));
+    }
+    let (on_its_way, there) = ((true, Phase::Ready), (false, Phase::Switched));
+    assert!(shown.starts_with(&[on_its_way]) && shown.ends_with(&[there]), "{shown:?}");
+    assert!(shown.iter().all(|seen| *seen == on_its_way || *seen == there), "{shown:?}");
+}

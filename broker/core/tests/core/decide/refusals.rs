@@ -1,10 +1,17 @@
 //! What an API server refuses is told once where people look, and tried again later.
 
-use broker_api::condition;
-use broker_core::memory::Subject;
+use broker_api::{MigrationState, condition};
+use broker_core::{
+    decision::{Decision, State},
+    memory::Subject,
+};
+use runtime_effect::write::Op;
 use serde_json::{Value, json};
 
-use crate::decide::world::{World, web};
+use crate::decide::{
+    migrated::migrating,
+    world::{World, web},
+};
 
 /// The write about this subject that the next pass wants is refused.
 fn refuse(world: &mut World, subject: Subject) -> Vec<String> {
@@ -51,4 +58,53 @@ fn more_conditions_than_are_shown_are_told() {
     world.provider_status("p1", &web(), json!({"phase": "Up", "conditions": all}));
     let decision = world.settle(&web());
     assert!(decision.notes.iter().any(|note| note.reason == condition::STATUS_TRUNCATED), "{:?}", decision.notes);
+}
+
+/// The deletion of a copy that comes next is refused; what is decided then, and what once it may be tried again.
+fn refuse_removal(world: &mut World) -> [Decision; 2] {
+    let removal = |decision: &Decision| {
+        let removals = decision.writes().filter(|write| write.subject == Subject::Removal);
+        removals.map(|write| write.intent).next()
+    };
+    while removal(&world.look(&web())).is_none() {
+        assert!(!world.pass(&web()).steps.is_empty(), "nothing is to go");
+    }
+    let intent = removal(&world.look(&web())).unwrap();
+    let now = world.millis;
+    let memory = world.memories.entry(web()).or_default();
+    memory.writes.refused(Subject::Removal, intent, condition::FORBIDDEN, "not so".into(), now, 0);
+    let waits = world.look(&web());
+    assert!(removal(&waits).is_none() && waits.again.is_some(), "{waits:?}");
+    world.millis += 120_000;
+    let again = world.look(&web());
+    assert_eq!(removal(&again), Some(intent), "{again:?}");
+    world.millis = now;
+    [waits, again]
+}
+
+#[test]
+fn a_copy_that_may_not_be_deleted_is_tried_again_later_and_remembered() {
+    let mut world = World::served();
+    world.delete(&web());
+    let [waits, _] = refuse_removal(&mut world);
+    assert_eq!(waits.state, State::Deleting);
+    assert!(world.origin(&web()).is_some(), "the finalizer stays");
+
+    // Confirmed to be gone, so that its copy may go.
+    let mut world = World::served();
+    world.force_remove(&web());
+    let [waits, _] = refuse_removal(&mut world);
+    assert!(!waits.forgets() && waits.provider.is_some(), "{waits:?}");
+}
+
+#[test]
+fn what_comes_behind_a_copy_that_may_not_be_deleted_is_done() {
+    let mut world = migrating(MigrationState::CutoverInProgress);
+    let now = world.millis;
+    world.moves.reach(MigrationState::CutoverCompleted, now);
+    let [waits, _] = refuse_removal(&mut world);
+    let told = waits.moving.unwrap().waits_for;
+    assert_eq!(told, "the old copy at provider p1 to go: not so");
+    world.provider_status("p2", &web(), json!({"phase": "Changed"}));
+    assert!(world.look(&web()).writes().any(|write| matches!(write.op, Op::MergeStatus(_))), "its status comes");
 }

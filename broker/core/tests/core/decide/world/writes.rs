@@ -20,6 +20,6 @@ pub(crate) fn leftover(write: &Write, after: &Value) -> Option<Value> {
         Subject::Copy | Subject::Successor => Some(copy::observed(after)),
         Subject::Status => Some(after.get("status").cloned().unwrap_or_else(|| json!({}))),
         Subject::Related => Some(related::observed(after)),
-        Subject::Marks | Subject::Migration => None,
+        Subject::Marks | Subject::Migration | Subject::Removal => None,
     }
 }
