@@ -69,13 +69,16 @@ pub(crate) async fn until_still(stage: &Stage, still: Duration, patience: Durati
     .await
 }
 
-/// Panics of our programs.
-pub(crate) fn panics(stage: &Stage) -> anyhow::Result<()> {
+/// What our programs say of themselves when they are wrong, whatever fails around them.
+const OUTCRIES: [&str; 2] = ["panicked", "decisions in a row wanted writes"];
+
+/// Panics of our programs, and keys that did not come to rest.
+pub(crate) fn outcries(stage: &Stage) -> anyhow::Result<()> {
     for runner in stage.programs() {
         let log = fs::read(stage.lab.directory().join(format!("{}.log", runner.name())))?;
         let log = String::from_utf8_lossy(&log).into_owned();
-        let said = log.lines().find(|line| line.contains("panicked"));
-        ensure!(said.is_none(), "{} panicked: {}", runner.name(), said.unwrap_or_default());
+        let said = log.lines().find(|line| OUTCRIES.iter().any(|outcry| line.contains(outcry)));
+        ensure!(said.is_none(), "{} went wrong: {}", runner.name(), said.unwrap_or_default());
     }
     Ok(())
 }

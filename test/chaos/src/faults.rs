@@ -46,7 +46,7 @@ impl<T: Clone> Deck<T> {
 
 /// Starts an API server that was killed. One that gives up while it starts, as it does where its store is slow, is started once
 /// more: a kubelet would do that.
-async fn start(site: &Site, timeline: &Timeline) -> anyhow::Result<()> {
+pub(crate) async fn start(site: &Site, timeline: &Timeline) -> anyhow::Result<()> {
     for _ in 1..STARTS {
         let Err(error) = site.place.cluster.start_again().await else { return Ok(()) };
         let text = format!("{error:#}");

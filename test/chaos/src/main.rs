@@ -124,7 +124,7 @@ async fn act(options: &Options, stage: &Stage, dice: &mut Dice, timeline: &Arc<T
         never = tell_progress(timeline) => match never {},
     };
     let calm = Instant::now();
-    stage.calm().await?;
+    stage.calm(timeline).await?;
     let widgets = stage.consumers().map(|place| place.name().to_owned()).zip(widgets).collect();
     let acknowledged = Acknowledged { widgets, tales, foreign };
     ending::until_right(stage, &acknowledged, options.patience).await?;
@@ -133,7 +133,7 @@ async fn act(options: &Options, stage: &Stage, dice: &mut Dice, timeline: &Arc<T
     timeline.tell(&format!("nothing was written for {:?}", options.still));
     ending::until_right(stage, &acknowledged, Duration::ZERO).await.context("after a while")?;
     ending::tell_memory(stage, timeline).await;
-    ending::panics(stage)
+    ending::outcries(stage)
 }
 
 /// Tells every now and then how much was acknowledged, for those who wait.

@@ -15,6 +15,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     credential::Credential,
+    faults::start,
     graph,
     proxy::{Proxy, Way},
     runner::Runner,
@@ -35,6 +36,8 @@ const CONSUMERS: [&str; 2] = ["homer", "bart"];
 const PROVIDERS: [(&str, &str); 2] = [("ariadne", "east"), ("theseus", "west")];
 /// The region that all providers have.
 const ANYWHERE: &str = "any";
+/// How long a sound API server takes at most to say which OpenAPI documents it has.
+const DOCUMENTS: Duration = Duration::from_secs(30);
 /// How long a request of a person may be repeated until an API server that was killed takes it.
 const PATIENCE: Duration = Duration::from_mins(3);
 
@@ -49,6 +52,23 @@ pub(crate) struct Site {
     /// Held by whoever kills or freezes it.
     pub(crate) peace: Mutex<()>,
     role: &'static str,
+}
+
+impl Site {
+    /// Starts an API server again that says it is ready and does not answer for all that: a kube-apiserver that had stood still
+    /// was once asked for its OpenAPI documents, and answered 504 to that for ever after. A person would see to it.
+    async fn mend(&self, timeline: &Timeline) -> anyhow::Result<()> {
+        let request = http::Request::get("/openapi/v3").body(Vec::new())?;
+        let asked = tokio::time::timeout(DOCUMENTS, self.place.client().request_text(request)).await;
+        if matches!(asked, Ok(Ok(_))) {
+            return Ok(());
+        }
+        timeline
+            .tell(&format!("{} does not answer for its OpenAPI documents, and is started again", self.place.name()));
+        let _alone = self.peace.lock().await;
+        self.place.cluster.stop();
+        start(self, timeline).await
+    }
 }
 
 /// Everything.
@@ -125,10 +145,13 @@ impl Stage {
 
     /// Nothing fails any more. Connections stay as they are: what has come to harm, our programs have to find out. Returns when
     /// they are ready.
-    pub(crate) async fn calm(&self) -> anyhow::Result<()> {
+    pub(crate) async fn calm(&self, timeline: &Timeline) -> anyhow::Result<()> {
         for proxy in self.proxies() {
             proxy.set_flaws(0);
             proxy.set_way(Way::Open);
+        }
+        for site in &self.sites {
+            site.mend(timeline).await?;
         }
         self.until_ready().await
     }
