@@ -52,6 +52,8 @@ pub(crate) enum Forgery {
 pub(crate) enum Mark {
     /// The signed origin.
     Origin,
+    /// The name of what it is a copy of, which is signed elsewhere, too.
+    Name,
     /// The labels.
     Labels,
     /// All of them.
@@ -88,6 +90,20 @@ pub(crate) enum Policy {
     Impatient,
     /// There is none.
     None,
+}
+
+/// What a person says to the Migrations that there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// To go no further.
+    Pause,
+    Resume,
+    /// To give up.
+    Abort,
+    /// To try what has failed again.
+    Retry,
+    /// That they are not wanted any more.
+    Delete,
 }
 
 /// What somebody does.
@@ -146,6 +162,10 @@ pub(crate) enum Act {
     Extend,
     /// The broker that has written most of late is stopped for so many seconds.
     Freeze(u64),
+    /// A person writes a Migration that brings it to this provider.
+    Transfer(Thing, &'static str),
+    /// A person has a say in all Migrations.
+    Order(Order),
     /// Moves have stages from now on.
     Configure,
     Deconfigure,
@@ -171,6 +191,7 @@ impl Act {
             | Self::Yield(thing)
             | Self::Raze(thing)
             | Self::Hasten(thing, _)
+            | Self::Transfer(thing, _)
             | Self::Hold(thing)
             | Self::Release(thing) => Some(thing),
             _ => None,
@@ -180,6 +201,7 @@ impl Act {
     fn server(&self) -> Option<&'static str> {
         match *self {
             Self::Steal(server)
+            | Self::Transfer(_, server)
             | Self::Policy(server, _)
             | Self::Mood(server, _)
             | Self::Leave(server)

@@ -8,9 +8,9 @@ use sim::{ApiServer, World};
 use tokio::time::sleep;
 
 use crate::{
-    act::{Act, Mark, Policy, Thing},
+    act::{Act, Mark, Order, Policy, Thing},
     customer::{Customer, annotate, hold},
-    hasty,
+    hasty, people,
     person::Person,
     provider::Mood,
     stage::{
@@ -80,6 +80,8 @@ impl<'a> Director<'a> {
                     self.define(provider, "PATCH", CERTIFICATE, &versions).await;
                 }
             }
+            Act::Transfer(thing, to) => people::transfer(self.stage, thing, to).await,
+            Act::Order(order) => people::order(self.stage, order).await,
             Act::Configure => self.at_hub("POST", CONFIGURATIONS, &configuration()).await,
             Act::Hide => self.serve_configurations(false).await,
             Act::Show => self.serve_configurations(true).await,
@@ -132,7 +134,9 @@ impl<'a> Director<'a> {
             biased;
             done = finished => done?,
             () = resume => {}
+            () = people::keep_going(stage) => {}
         }
+        people::order(stage, Order::Resume).await;
         resume_all(stage).await;
         Ok(())
     }
@@ -283,6 +287,7 @@ impl<'a> Director<'a> {
         let labels = json!({keys::MANAGED_BY: null, keys::CONSUMER: null, keys::SLOT: null});
         let metadata = match mark {
             Mark::Origin => json!({"annotations": {keys::ORIGIN: null}}),
+            Mark::Name => json!({"annotations": {keys::CONSUMER_NAME: null}}),
             Mark::Labels => json!({"labels": labels}),
             Mark::All => json!({"annotations": null, "labels": null}),
         };

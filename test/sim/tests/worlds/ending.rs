@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 
 use crate::{
     furnished::Furnished,
+    people::MIGRATIONS,
     provider::base64,
     stage::{CERTIFICATE, DEFINITIONS, FOREIGN, HUB, PRIVATE, PROVIDERS, SHOP, Stage},
 };
 
 /// Who moved what how often is chance, and so are Events: of what went wrong some tell more.
-const CHANCE: [&str; 3] = ["events.events.k8s.io", "leases.coordination.k8s.io", "migrations.broker.platform-mesh.io"];
+const CHANCE: [&str; 3] = ["events.events.k8s.io", "leases.coordination.k8s.io", MIGRATIONS];
 
 /// What providers are called here: which of them serves what follows from who could be reached when, and who was asked.
 const PROVIDER: &str = "a provider";
@@ -106,7 +107,7 @@ fn take_out_unmarked(contents: &mut Contents) -> u64 {
 impl Ending {
     /// Whatever moved has come to an end.
     fn look_at_migrations(&mut self, contents: &Contents) {
-        let all = contents.iter().filter(|((kind, _, _), _)| kind == "migrations.broker.platform-mesh.io");
+        let all = contents.iter().filter(|((kind, _, _), _)| kind == MIGRATIONS);
         let open = all.filter(|(_, migration)| {
             let state = &migration["status"]["state"];
             *state != "CutoverCompleted" && *state != "Failed"

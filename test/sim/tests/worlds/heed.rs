@@ -13,6 +13,7 @@ use sim::{ApiServer, Deed, Outage};
 use crate::{
     act::Thing,
     director::{definition, is_going},
+    people::MIGRATIONS,
     provider::Mood,
     stage::{ACCEPT_APIS, CERTIFICATE, FOREIGN, HUB, PRIVATE, SHOP, Stage},
 };
@@ -74,7 +75,17 @@ fn wanted(stage: &Stage, thing: Thing) -> Option<std::sync::Arc<Value>> {
     let origin = server.objects(CERTIFICATE).remove(&(SHOP.to_owned(), thing.name.to_owned()))?;
     let metadata = &origin["metadata"];
     let is_left_alone = metadata["annotations"][keys::PAUSED] == "true" || metadata["deletionTimestamp"].is_string();
-    (!is_left_alone).then_some(origin)
+    (!is_left_alone && !is_ordered(stage, &metadata["uid"])).then_some(origin)
+}
+
+/// Whether a person has a say in its moves: one that is held up, or given up, is not tried again as long as its Migration is
+/// there.
+fn is_ordered(stage: &Stage, uid: &Value) -> bool {
+    stage.server(HUB).objects(MIGRATIONS).into_values().any(|migration| {
+        let spec = &migration["spec"];
+        let orders = spec["paused"] == true || spec["abort"] == true;
+        orders && migration["metadata"]["annotations"][keys::CONSUMER_UID] == *uid
+    })
 }
 
 fn stand(stage: &Stage, name: &str, is_impatient: bool) -> Stand {

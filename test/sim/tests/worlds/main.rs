@@ -20,6 +20,7 @@ mod mishap;
 mod mover;
 mod nuisance;
 mod panics;
+mod people;
 mod person;
 mod plan;
 mod program;
@@ -215,7 +216,7 @@ fn worlds_that_go_wrong_get_to_the_same_end() {
     if let Some(seed) = number("SEED") {
         return tell_one(seed);
     }
-    let first = number("FIRST").unwrap_or(plan::HEEDED);
+    let first = number("FIRST").unwrap_or(plan::PEOPLE);
     let seeds: Vec<u64> = (first..first + number("SEEDS").unwrap_or(8)).collect();
     let failures = crowd(&seeds);
     if let Some(first) = failures.first().and_then(|seed| shrink(Plan::drawn(*seed))) {

@@ -1,10 +1,21 @@
-//! What panics while a world is told. Programs survive that, and try again: in a world it is wrong even so.
+//! What panics while a world is told, or does not come to rest. Programs survive that, and try again: in a world it is wrong
+//! even so.
 
 use std::{
     cell::RefCell,
+    fmt::{Debug, Write as _},
     panic::{self, AssertUnwindSafe},
     sync::Once,
 };
+
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+/// Where keys are worked on: what it tells as an error is that decisions on a key went in a circle.
+const WORKER: &str = "runtime_engine::worker";
 
 thread_local! {
     /// The first of this thread's since it was last asked for.
@@ -21,10 +32,48 @@ pub(crate) fn heard<T>(tell: impl FnOnce() -> T) -> (T, Option<String>) {
             let _ = FIRST.try_with(|first| first.borrow_mut().get_or_insert_with(|| panic.to_string()).len());
             others(panic);
         }));
+        tracing::subscriber::set_global_default(Restless).expect("nobody else listens");
     });
     FIRST.take();
     let told = tell();
     (told, FIRST.take().map(|panic| format!("a program {panic}")))
+}
+
+/// Listens for keys that do not come to rest.
+struct Restless;
+
+impl Subscriber for Restless {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() == Level::ERROR && metadata.target() == WORKER
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut told = Words(String::from("says:"));
+        event.record(&mut told);
+        let _ = FIRST.try_with(|first| first.borrow_mut().get_or_insert(told.0).len());
+    }
+
+    fn new_span(&self, _span: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &span::Id, _values: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &span::Id, _follows: &span::Id) {}
+
+    fn enter(&self, _span: &span::Id) {}
+
+    fn exit(&self, _span: &span::Id) {}
+}
+
+/// What an event says, all fields in a row.
+struct Words(String);
+
+impl Visit for Words {
+    fn record_debug(&mut self, _field: &Field, value: &dyn Debug) {
+        // A String takes whatever comes.
+        let _ = write!(self.0, " {value:?}");
+    }
 }
 
 /// The same of a world that may panic itself.

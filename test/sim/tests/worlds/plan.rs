@@ -8,6 +8,7 @@ use crate::{
     act::{Act, Thing, draw, meddle},
     chance::Chance,
     mishap::befall,
+    people::take_part,
     shrink::{Cut, Failure, without},
     story::tell,
 };
@@ -29,8 +30,11 @@ pub(crate) const KINDS: u64 = 11_000_000;
 pub(crate) const ACCEPTANCES: u64 = 12_000_000;
 
 /// From this seed on a consumer may leave, people force deletions, weather is [fine](Weather::fine), and policies have to be
-/// heeded before everything is put in order. `make simulate` begins here.
+/// heeded before everything is put in order.
 pub(crate) const HEEDED: u64 = 13_000_000;
+
+/// From this seed on people have a say in Migrations, and write some. `make simulate` begins here.
+pub(crate) const PEOPLE: u64 = 14_000_000;
 
 /// What is done in a world, and what goes wrong.
 #[derive(Debug, Clone)]
@@ -85,6 +89,9 @@ impl Plan {
         meddle(&mut acts, &mut Chance::of(story, "others"));
         if seed >= OWN {
             befall(&mut acts, &mut Chance::of(story, "mishaps"), seed);
+        }
+        if seed >= PEOPLE {
+            take_part(&mut acts, &mut Chance::of(story, "people"));
         }
         let mut plan = Self::of(seed, acts);
         let mut chance = Chance::of(seed, "faults");

@@ -8,10 +8,10 @@ use crate::{
     act::{
         Act::{
             self, Ask, Configure, Drop, Edit, Extend, Forge, GiveBack, Heal, Hide, Hold, Install, Keep, Leave, Mood,
-            Nothing, Outage, Pause, Policy, Raze, Readmit, Release, Resume, Return, Rotate, Show, Squat, Steal, Strip,
-            Uninstall, Withdraw, Yield,
+            Nothing, Order, Outage, Pause, Policy, Raze, Readmit, Release, Resume, Return, Rotate, Show, Squat, Steal,
+            Strip, Transfer, Uninstall, Withdraw, Yield,
         },
-        Forgery, Mark, Policy as Says, Thing,
+        Forgery, Mark, Order as Word, Policy as Says, Thing,
     },
     crowd::each,
     number,
@@ -19,7 +19,7 @@ use crate::{
     provider::Mood as Works,
     read,
     stage::{HUB, PROVIDERS, TENANTS},
-    story::tell,
+    story::{Told, tell},
 };
 
 const A: &str = PROVIDERS[0];
@@ -49,6 +49,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("it goes without its finalizer", vec![Ask(ONE), Forge(ONE, Forgery::Unheld), GiveBack(ONE)]),
         ("an old assignment comes back", from_a(&[Policy(A, Says::Drained), Forge(ONE, Forgery::Replay)])),
         ("its copy loses its origin", vec![Ask(ONE), Strip(ONE, Mark::Origin)]),
+        ("its copy loses the name of its object", vec![Ask(ONE), Strip(ONE, Mark::Name)]),
         ("its copy loses its labels", vec![Ask(ONE), Strip(ONE, Mark::Labels)]),
         ("its copy loses all marks", vec![Ask(ONE), Strip(ONE, Mark::All)]),
         ("its copy is deleted", vec![Ask(ONE), Drop(ONE)]),
@@ -137,6 +138,17 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("it is edited while it moves in stages", staged(&[Edit(ONE, 1)])),
         ("it is given back while it moves in stages", staged(&[GiveBack(ONE)])),
         ("its provider leaves while it moves in stages", staged(&[Leave(A), Nothing, Nothing, Return(A)])),
+        ("a person moves it", from_a(&[Transfer(ONE, B)])),
+        ("a person moves it in stages", [&[Configure], &*from_a(&[Transfer(ONE, B)])].concat()),
+        ("a person moves it to who does not want it", from_a(&[Policy(B, Says::Closed), Transfer(ONE, B)])),
+        ("a person holds its move up", staged(&[Order(Word::Pause), Nothing, Order(Word::Resume)])),
+        ("a person gives its move up", staged(&[Order(Word::Abort), Nothing, Order(Word::Delete)])),
+        ("a person gives up a move that is held up", staged(&[Order(Word::Pause), Order(Word::Abort), Edit(ONE, 1)])),
+        ("a person ends its Migration", staged(&[Order(Word::Delete)])),
+        (
+            "a person ends a Migration that is held up while its next provider is away",
+            staged(&[Order(Word::Pause), Outage(B, How::Silent), Order(Word::Delete), Nothing, Heal(B)]),
+        ),
         (
             "three providers hand it on",
             from_a(&[Policy(C, Says::Preferred), Policy(A, Says::Closed), Policy(C, Says::Closed)]),
@@ -144,32 +156,36 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
     ]
 }
 
+/// What a person says of a move is said while it is under way.
 fn plan(acts: &[Act]) -> Plan {
-    Plan::of(1, acts.iter().map(|act| (*act, Duration::from_secs(30))).collect()).heeding()
+    let soon = |at: usize| matches!(acts.get(at + 1), Some(Order(_)));
+    let pause = |at| Duration::from_secs(if soon(at) { 6 } else { 30 });
+    Plan::of(1, acts.iter().enumerate().map(|(at, act)| (*act, pause(at))).collect()).heeding()
 }
 
-/// Tells these with a crash after each `step`-th write, and returns how many worlds that were.
+/// Tells these, and then each of them with a crash after each `step`-th write. Returns how many worlds with a crash that were.
 fn crash_everywhere(step: usize, is_told: impl Fn(usize, &str) -> bool) -> usize {
-    let mut worlds = 0;
-    for (at, (name, acts)) in scenarios().into_iter().enumerate() {
-        if !is_told(at, name) {
-            continue;
-        }
+    let told = scenarios().into_iter().enumerate().filter(|(at, (name, _))| is_told(*at, name));
+    let calm = told.map(|(_, (name, acts))| {
         let plan = plan(&acts);
         let calm = tell(&plan);
         calm.hold(&calm);
         assert!(calm.writes > 5, "{name}: {}", calm.writes);
-        assert!(number("CRASH").is_none_or(|after| after <= calm.writes), "{name} has {} writes", calm.writes);
-        let crashes = number("CRASH").map_or(1..=calm.writes, |after| after..=after);
-        let writes: Vec<u64> = crashes.step_by(step).collect();
-        worlds += writes.len();
-        let failed = each(&writes, |after| tell(&plan.clone().crashing(*after)).check(&calm).err());
-        if let Some(after) = failed.first() {
-            println!("{name}, a crash after {after} writes: make simulate SCENARIO='{name}' CRASH={after}");
-            tell(&plan.clone().crashing(**after)).hold(&calm);
-        }
+        (name, plan, calm)
+    });
+    calm.collect::<Vec<_>>().iter().map(|(name, plan, calm)| crash(step, name, plan, calm)).sum()
+}
+
+fn crash(step: usize, name: &str, plan: &Plan, calm: &Told) -> usize {
+    assert!(number("CRASH").is_none_or(|after| after <= calm.writes), "{name} has {} writes", calm.writes);
+    let crashes = number("CRASH").map_or(1..=calm.writes, |after| after..=after);
+    let writes: Vec<u64> = crashes.step_by(step).collect();
+    let failed = each(&writes, |after| tell(&plan.clone().crashing(*after)).check(calm).err());
+    if let Some(after) = failed.first() {
+        println!("{name}, a crash after {after} writes: make simulate SCENARIO='{name}' CRASH={after}");
+        tell(&plan.clone().crashing(**after)).hold(calm);
     }
-    worlds
+    writes.len()
 }
 
 #[test]
@@ -180,4 +196,30 @@ fn a_broker_that_crashes_after_any_write_gets_to_the_same_end() {
         (None, _) => crash_everywhere(5, |at, _| at % 11 == 0),
     };
     println!("{worlds} worlds with a crash");
+}
+
+/// F9: a provider is lost at each second of a move in stages, the one that is left or the next, and comes back.
+#[test]
+fn a_provider_that_is_lost_at_any_moment_of_a_move_changes_nothing_of_its_end() {
+    let secs = Duration::from_secs;
+    let begins = [Configure, Policy(B, Says::Closed), Ask(ONE), Policy(B, Says::Open)].map(|act| (act, secs(30)));
+    let lost = |provider| {
+        [
+            (Outage(provider, How::Silent), Heal(provider)),
+            (Outage(provider, How::Refused), Heal(provider)),
+            (Leave(provider), Return(provider)),
+        ]
+    };
+    let after: Vec<u64> = (0..=number("MOMENTS").unwrap_or(24)).collect();
+    for (goes, comes) in [A, B].into_iter().flat_map(lost) {
+        let plan = |after: u64| {
+            let moves = [(Policy(A, Says::Drained), secs(after)), (goes, secs(150)), (comes, secs(30))];
+            Plan::of(1, begins.into_iter().chain(moves).collect())
+        };
+        let failed = each(&after, |after| tell(&plan(*after)).check(&tell(&plan(*after))).err());
+        if let Some(after) = failed.first() {
+            println!("{goes:?} {after} s after the drain");
+            tell(&plan(**after)).hold(&tell(&plan(**after)));
+        }
+    }
 }

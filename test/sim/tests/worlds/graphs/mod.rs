@@ -29,7 +29,7 @@ use tale::tell;
 use crate::{
     crowd::{each, goes_wrong},
     number,
-    plan::HEEDED,
+    plan::PEOPLE,
     read, same_story,
     shrink::{Cut as _, shrink},
 };
@@ -132,7 +132,7 @@ fn worlds_that_go_wrong_as_their_seeds_say() {
     if number("CRASH").is_some() {
         return;
     }
-    let first = number("FIRST").unwrap_or(HEEDED);
+    let first = number("FIRST").unwrap_or(PEOPLE);
     let seeds = match number("SEED") {
         Some(seed) => seed..=seed,
         None => first..=first + number("SEEDS").unwrap_or(1) - 1,

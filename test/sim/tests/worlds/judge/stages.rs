@@ -7,9 +7,11 @@ use serde_json::Value;
 use sim::Entry;
 
 use super::{HEARD, Seen, Step, annotation, held::Held, is_leaving};
-use crate::stage::{CERTIFICATE, HUB};
+use crate::{
+    people::MIGRATIONS,
+    stage::{CERTIFICATE, HUB},
+};
 
-const MIGRATIONS: &str = "migrations.broker.platform-mesh.io";
 const CONFIGURATIONS: &str = "migrationconfigurations.broker.platform-mesh.io";
 
 /// A Migration.
