@@ -45,6 +45,7 @@ impl Worlds {
             Self::Broker => &[
                 Stage { name: "seed", test: "worlds_that_go_wrong_get_to_the_same_end", first: 1, seeds: 400 },
                 Stage { name: "scenario", test: "a_broker_that_crashes_after_any_write", first: 0, seeds: 0 },
+                Stage { name: "moment", test: "a_provider_that_is_lost_at_any_moment", first: 0, seeds: 0 },
                 Stage { name: "seed", test: "worlds_that_go_wrong_get_to_the_same_end", first: LATER, seeds: 1000 },
             ],
             Self::Graphs => &[

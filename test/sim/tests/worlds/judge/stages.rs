@@ -23,6 +23,26 @@ struct Move {
     state: String,
     /// It was made when everybody had heard that moves have stages.
     configured: bool,
+    /// Since when a person wants it to go no further.
+    paused: Option<Duration>,
+    /// Since when a person has given it up.
+    aborted: Option<Duration>,
+}
+
+impl Move {
+    /// Whether a person has said long ago that this does not happen.
+    fn defies(&self, now: &Value, at: Duration) -> Option<&'static str> {
+        let state = now["status"]["state"].as_str().unwrap_or_default();
+        if state == self.state || state == "Failed" || is_leaving(now) {
+            return None;
+        }
+        let is_long_ago = |since: Option<Duration>| since.is_some_and(|since| at > since + HEARD);
+        if is_long_ago(self.paused) {
+            return Some("a Migration goes on that is paused");
+        }
+        let is_before = ["", "Pending", "InitialInProgress"].contains(&&*self.state);
+        (is_before && is_long_ago(self.aborted)).then_some("a Migration goes on that was given up")
+    }
 }
 
 /// All Migrations.
@@ -84,6 +104,10 @@ impl Stages {
         let is_migration = step.server() == HUB && step.change.resource == MIGRATIONS;
         let Some(now) = step.after().filter(|_| is_migration).map(read) else { return Ok(()) };
         let was = self.moves.get(&step.change.name);
+        let defies = was.zip(step.after()).and_then(|(was, now)| was.defies(now, step.entry.at));
+        if let Some(defies) = defies.filter(|_| !held.was_away(HUB)) {
+            return Err(defies.to_owned());
+        }
         let is_past = ["InitialCompleted", "CutoverInProgress", "CutoverCompleted"].contains(&&*now.state);
         let unstaged = was.is_some_and(|was| was.configured && matches!(&*was.state, "" | "Pending"));
         if unstaged && is_past && !self.hidden && self.configured.is_some() && !held.was_away(HUB) {
@@ -112,8 +136,14 @@ impl Stages {
             return;
         };
         let known = self.configured.is_some_and(|since| step.entry.at > since + HEARD) && !self.hidden;
-        let configured = self.moves.get(name).map_or(known, |made| made.configured);
-        self.moves.insert(name.clone(), Move { configured, ..read(after) });
+        let before = self.moves.get(name);
+        let configured = before.map_or(known, |made| made.configured);
+        let since = |word: &str, before: Option<Duration>| {
+            (after["spec"][word] == true).then(|| before.unwrap_or(step.entry.at))
+        };
+        let paused = since("paused", before.and_then(|before| before.paused));
+        let aborted = since("abort", before.and_then(|before| before.aborted));
+        self.moves.insert(name.clone(), Move { configured, paused, aborted, ..read(after) });
     }
 }
 
@@ -125,6 +155,8 @@ fn read(migration: &Value) -> Move {
         to: text(&migration["spec"]["to"]["clusterName"]),
         state: text(&migration["status"]["state"]),
         configured: false,
+        paused: None,
+        aborted: None,
     }
 }
 
