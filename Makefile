@@ -154,7 +154,7 @@ test: need-cargo need-cc fmt-check $(if $(ONE_BUILD),,clippy) controlplane helm 
 .PHONY: simulate
 simulate: need-cargo need-cc ## Run broker and graphs through worlds that go wrong (SEEDS=5000: of each so many; SEED=7: one, with its story; SCENARIO='it is edited' CRASH=3: one with a name)
 	SEEDS=$(or $(SEEDS),5000) SEED=$(SEED) WITHOUT='$(WITHOUT)' SCENARIOS=all cargo test --locked --profile simulate \
-		--package sim --test worlds -- --nocapture --test-threads 1 worlds_that_go_wrong $(if $(SEED),,a_broker_that_crashes nuisance)
+		--package sim --test worlds -- --nocapture --test-threads 1 worlds_that_go_wrong $(if $(SEED),,a_broker_that_crashes a_provider_that_is_lost nuisance)
 
 .PHONY: chaos
 chaos: need-cargo need-cc controlplane ## Let connections, programs and API servers fail under a stream of edits, and judge the end (MINUTES=20; SEED=7: alike)
@@ -167,7 +167,7 @@ fuzz: need-cargo need-cc ## Feed the readers of what strangers write with what c
 
 # Everything that is broken is in one build.
 .PHONY: mutants
-mutants: need-cargo need-cc ## Break decisions and runtime in 84 ways, and see the simulator notice each (MUTANT=7,12: only these)
+mutants: need-cargo need-cc ## Break decisions and runtime in 82 ways, and see the simulator notice each (MUTANT=7,12: only these)
 	cargo run --locked --package mutants -- --only '$(MUTANT)'
 
 .PHONY: lint

@@ -8,7 +8,7 @@ use runtime_engine::sources;
 use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index},
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     subscription::Subscription,
 };
 
@@ -16,7 +16,7 @@ use crate::{acceptance::change::AcceptChange, broker::Broker, migrations, origin
 
 /// Asks for all watches that run from the start to the end.
 pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
-    let (hub, providers) = (Selector::Role(Role::Coordination), Selector::Role(Role::Provider));
+    let (hub, providers) = (ClusterSelector::Role(Role::Coordination), ClusterSelector::Role(Role::Provider));
     let watches = &broker.watches;
     let own = || Arc::clone(broker);
     let mut subscriptions = vec![

@@ -14,7 +14,7 @@ use runtime_fleet::{
     cluster::{Cause, ClusterState},
     dial::Dial,
     fleet::{Fleet, FleetOptions},
-    listener::Selector,
+    listener::ClusterSelector,
     subscription::Subscription,
 };
 use runtime_process::metrics::meter;
@@ -199,7 +199,7 @@ impl Graphs {
     }
 
     fn listen(&self, cluster: &ClusterName, need: &Need) -> Subscription {
-        let (selector, spec) = (Selector::Name(cluster.clone()), need.spec());
+        let (selector, spec) = (ClusterSelector::Name(cluster.clone()), need.spec());
         instances::listen::listen(&self.itself(), &selector, need, &spec)
     }
 }

@@ -12,7 +12,7 @@ use runtime_fleet::{
     fleet::Fleet,
     identity::Rank,
     index::Lookup,
-    listener::Selector,
+    listener::ClusterSelector,
     object::{Object, ObjectKey},
     source::{Beside, Provenance, SecretSource, SourceEvent},
     subscription::Subscription,
@@ -25,7 +25,7 @@ use crate::{conventions::CONVENTIONS, graphs::Graphs};
 
 /// Listens to Secrets of spokes.
 pub fn listen(graphs: &Graphs, fleet: &Arc<Fleet>, news: &mpsc::UnboundedSender<News>) -> Vec<Subscription> {
-    sources::listen(fleet, &Selector::Name(graphs.hub.clone()), &graphs.fixed.secrets, news)
+    sources::listen(fleet, &ClusterSelector::Name(graphs.hub.clone()), &graphs.fixed.secrets, news)
 }
 
 /// Follows the Secrets until `stop`.

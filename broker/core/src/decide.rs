@@ -347,9 +347,15 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// One that was refused waits, and keeps nothing back that comes behind it. Returns whether it is written now.
+    /// Why the last deletion of a copy was refused, behind a colon; nothing where it was not.
+    fn refused_removal(&self, copy: &View) -> String {
+        let trouble = self.snapshot.memory.writes.trouble_with(Subject::Removal, deletion(&copy.uid));
+        trouble.map_or_else(String::new, |trouble| format!(": {}", trouble.message))
+    }
+
+    /// One that was refused waits: what is decided does not stop there. Returns whether it is written now.
     fn delete(&mut self, subject: Subject, uid: &str, write: impl FnOnce([u8; 8]) -> Write) -> bool {
-        let intent = merge::digest(&json!(["delete", uid]));
+        let intent = deletion(uid);
         if let Pace::Wait(millis) = self.snapshot.memory.writes.pace(subject, intent, self.snapshot.now.millis) {
             self.decision.again_in(millis);
             return false;
@@ -358,8 +364,8 @@ impl<'a> Pass<'a> {
         true
     }
 
-    /// Deletes a related copy in the consumer.
-    fn delete_related(&mut self, kind: &Kind, held: &View) {
+    /// Deletes a related copy in the consumer. Returns whether that is written now.
+    fn delete_related(&mut self, kind: &Kind, held: &View) -> bool {
         let metadata = &held.value["metadata"];
         let text = |field: &str| metadata[field].as_str().unwrap_or_default().to_owned();
         let cluster = self.snapshot.key.cluster.clone();
@@ -372,8 +378,13 @@ impl<'a> Pass<'a> {
             intent,
             subject: Subject::Related,
             notes: Vec::new(),
-        });
+        })
     }
+}
+
+/// What tells the deletion of an object from others.
+fn deletion(uid: &str) -> [u8; 8] {
+    merge::digest(&json!(["delete", uid]))
 }
 
 /// How long `Brokered=True` waits for the provider's first status.

@@ -19,7 +19,6 @@ pub mod placement;
 pub mod policy;
 pub mod readiness;
 pub mod related;
-pub mod selector;
 pub mod snapshot;
 pub mod status;
 pub mod turns;

@@ -7,10 +7,8 @@
 use std::{collections::BTreeMap, str::FromStr};
 
 use broker_api::keys;
-use runtime_effect::kind::Kind;
+use runtime_effect::{kind::Kind, selector::Selector};
 use serde::Deserialize;
-
-use crate::selector::Selector;
 
 /// How much of what cannot be read is repeated, in characters.
 const SHOWN: usize = 64;

@@ -8,7 +8,7 @@ use runtime_fleet::{
     GroupVersionKind,
     hashed::HashMap,
     index::{Change, Index, Lookup},
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     lock::lock,
     object::{Object, ObjectKey},
     subscription::Subscription,
@@ -161,7 +161,7 @@ impl<R: Shown> Kept<R> {
     pub(super) fn watch(broker: &Broker) -> Self {
         let ShownKind { group, kind, .. } = R::KIND;
         let spec = Arc::new(WatchSpec::all(GroupVersionKind::gvk(group, "v1alpha1", kind)).without_schema());
-        let hub = Selector::Role(Role::Coordination);
+        let hub = ClusterSelector::Role(Role::Coordination);
         let watch = broker.fleet().listen(&hub, &spec, &Arc::new(Watcher));
         Self { spec, read: Mutex::default(), _watch: watch }
     }

@@ -120,7 +120,7 @@ impl Broker {
     pub(crate) fn enqueue_configurations(&self, keys: impl IntoIterator<Item = ObjectKey>) {
         let Some(hub) = self.hub() else { return };
         for key in keys {
-            self.configuring.statuses.enqueue(ConfigurationWork { hub: hub.name().clone(), key });
+            self.configuring.statuses.enqueue(ConfigurationWork { cluster: hub.name().clone(), key });
         }
     }
 

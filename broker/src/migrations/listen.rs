@@ -9,7 +9,7 @@ use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index, Lookup},
     kind::KindState,
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     object::ObjectKey,
     sorted::Sort,
     subscription::Subscription,
@@ -20,7 +20,7 @@ use crate::{broker::Broker, observer::interest};
 
 /// Listens to all that concerns Migrations, but for the objects of their stages: those are asked for one by one.
 pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
-    let (hub, providers) = (Selector::Role(Role::Coordination), Selector::Role(Role::Provider));
+    let (hub, providers) = (ClusterSelector::Role(Role::Coordination), ClusterSelector::Role(Role::Provider));
     let watches = &broker.watches;
     let own = || Arc::clone(broker);
     let mut subscriptions = vec![

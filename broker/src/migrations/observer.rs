@@ -9,7 +9,7 @@ use runtime_engine::view::view;
 use runtime_fleet::{
     cluster::ClusterState,
     index::{Change, Lookup},
-    listener::Selector,
+    listener::ClusterSelector,
     object::{Object, ObjectError, ObjectKey},
     watch::WatchSpec,
 };
@@ -98,7 +98,7 @@ impl Broker {
     pub(crate) fn want_stages(&self, key: &ObjectKey, kinds: &std::collections::BTreeSet<Kind>) -> bool {
         let Some(compute) = self.compute() else { return false };
         let start = |spec: &Arc<WatchSpec>| {
-            let (selector, listener) = (Selector::Name(compute.name().clone()), StageObjects(self.itself()));
+            let (selector, listener) = (ClusterSelector::Name(compute.name().clone()), StageObjects(self.itself()));
             self.fleet().listen(&selector, spec, &Arc::new(listener))
         };
         self.stages.want(key, kinds, start)

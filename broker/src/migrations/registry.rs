@@ -19,31 +19,13 @@ use runtime_effect::{interest::Interest, note::Note};
 use runtime_engine::{interests::Interests, recorder::Told};
 use runtime_fleet::{
     object::ObjectKey,
-    queue::{Key, Queue},
+    queue::{InCluster, Queue},
 };
 
 use crate::metrics::{METRICS, ReasonLabels, ResultLabels, StateLabels};
 
-/// A Migration as the queue has it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct MigrationWork {
-    /// The coordination cluster.
-    pub lane: ClusterName,
-    /// Namespace and name.
-    pub key: ObjectKey,
-}
-
-impl std::fmt::Display for MigrationWork {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.key.fmt(f)
-    }
-}
-
-impl Key for MigrationWork {
-    fn lane(&self) -> &ClusterName {
-        &self.lane
-    }
-}
+/// A Migration as the queue has it, in the coordination cluster.
+pub type MigrationWork = InCluster;
 
 /// What ends with the writes of a decision, for metrics.
 #[derive(Debug, Default)]
@@ -108,8 +90,8 @@ impl Migrations {
     pub fn enqueue(&self, key: ObjectKey) {
         let hub = self.hub.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // None has been seen where there is no hub.
-        if let Some(lane) = hub {
-            self.queue.add(MigrationWork { lane, key });
+        if let Some(cluster) = hub {
+            self.queue.add(MigrationWork { cluster, key });
         }
     }
 

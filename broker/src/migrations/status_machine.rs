@@ -39,10 +39,10 @@ impl ConfigurationMachine {
         // Before all are in, nobody knows which is the oldest.
         let entry = all.get(key).filter(|_| all.is_complete())?;
         let spec = &broker.watches.configurations;
-        let held = broker.fleet().cluster(&work.hub)?.index(spec)?.get(key).found()?;
+        let held = broker.fleet().cluster(&work.cluster)?.index(spec)?.get(key).found()?;
         let Report { patch, intent } = broker.configuration_report(&all, key, entry, &held)?;
         Some(Write {
-            cluster: work.hub.clone(),
+            cluster: work.cluster.clone(),
             kind: Kind::from(&spec.gvk),
             namespace: key.namespace.to_string(),
             name: key.name.to_string(),

@@ -10,7 +10,7 @@ use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index},
     kind::KindState,
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     object::ObjectKey,
     sorted::Sort,
     subscription::Subscription,
@@ -21,7 +21,7 @@ use crate::{broker::Broker, observer::interest, watches::Brokered};
 
 /// Listens to all that concerns origins.
 pub fn listen(broker: &Arc<Broker>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
-    let (consumers, providers) = (Selector::Role(Role::Consumer), Selector::Role(Role::Provider));
+    let (consumers, providers) = (ClusterSelector::Role(Role::Consumer), ClusterSelector::Role(Role::Provider));
     let mut subscriptions = Vec::new();
     for brokered in &broker.watches.brokered {
         let objects = Objects { broker: Arc::clone(broker), brokered: brokered.clone() };

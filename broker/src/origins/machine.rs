@@ -246,7 +246,7 @@ impl Machine for OriginMachine {
     }
 
     /// The next decision tells of copies and Migrations in a condition, too. What the consumer's own API server refuses can
-    /// hardly be shown there, and nothing depends on what becomes of a copy that is to go.
+    /// hardly be shown there, nor what becomes of a copy that nobody needs any more.
     fn refused(&self, Work(key): &Work, write: &Write, refusal: &Refusal) {
         if matches!(write.subject, Subject::Marks | Subject::Status | Subject::Related | Subject::Removal) {
             self.broker.tell_once(key, &Note::warning(refusal.reason, refusal.message.clone()));

@@ -70,7 +70,8 @@ pub struct Remembered {
 
 #[derive(Default)]
 struct Inner {
-    records: HashMap<Arc<OriginKey>, Record>,
+    /// Boxed: a table is larger than what is in it, by up to a half and more.
+    records: HashMap<Arc<OriginKey>, Box<Record>>,
     /// The same, by what is asked for.
     index: Index,
     room: Room,
@@ -109,7 +110,7 @@ impl Records {
 
     /// Reads or changes a record, if there is one: what is gone is not remembered again.
     pub fn with<T>(&self, key: &OriginKey, change: impl FnOnce(&mut Record) -> T) -> Option<T> {
-        self.lock().records.get_mut(key).map(change)
+        self.lock().records.get_mut(key).map(|record| change(record))
     }
 
     /// What was last said of the origins of a consumer, of one kind, may be old.
@@ -135,7 +136,7 @@ impl Records {
         let key = &Arc::clone(entry.key());
         let record = entry.or_insert_with(|| {
             index.change(key, None, Some(&Facts::default()));
-            Record::default()
+            Box::default()
         });
         if !room.admits(key, record, decision, bounds) {
             return None;

@@ -7,9 +7,8 @@ use futures::future::join_all;
 use graphs_core::{
     applyset, graph,
     node::{Node, Ready, Wanted},
-    selector::Selector,
 };
-use runtime_effect::kind::Kind;
+use runtime_effect::{kind::Kind, selector::Selector};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

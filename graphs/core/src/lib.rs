@@ -17,5 +17,4 @@ pub mod plural;
 pub mod render;
 pub mod revision;
 pub mod rollout;
-pub mod selector;
 pub mod simple_schema;

@@ -10,7 +10,7 @@ use graphs_core::{applyset::GroupKind, definition};
 use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index, Lookup},
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     object::{Object, ObjectKey},
     sorted::Sort,
     subscription::Subscription,
@@ -48,7 +48,7 @@ pub fn sorted_kind(kind: &GroupKind) -> String {
 
 /// Listens to all that concerns RGDs.
 pub fn listen(graphs: &Arc<Graphs>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
-    let hub = Selector::Name(graphs.hub.clone());
+    let hub = ClusterSelector::Name(graphs.hub.clone());
     let itself = Arc::downgrade(graphs);
     let fixed = &graphs.fixed;
     vec![

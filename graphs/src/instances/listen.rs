@@ -10,7 +10,7 @@ use runtime_fleet::{
     GroupVersionKind,
     index::{Change, Index, Lookup},
     kind::{KindState, SchemaNews},
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     object::{Marks, Object, ObjectKey},
     sorted::Sort,
     subscription::Subscription,
@@ -32,7 +32,7 @@ fn set_of(object: &Object) -> Vec<Arc<str>> {
 }
 
 /// Listens to what is needed.
-pub fn listen(graphs: &Arc<Graphs>, selector: &Selector, need: &Need, spec: &Arc<WatchSpec>) -> Subscription {
+pub fn listen(graphs: &Arc<Graphs>, selector: &ClusterSelector, need: &Need, spec: &Arc<WatchSpec>) -> Subscription {
     let (fleet, itself) = (graphs.fleet(), Arc::downgrade(graphs));
     match need {
         Need::Served(_) | Need::Kind(_) => {
@@ -320,7 +320,7 @@ mod tests {
         let (graphs, paris) = (Graphs::alone(), ClusterName::spoke("paris"));
         let kind = Kind { group: "kro.run".into(), version: "v1".into(), kind: "Web".into() };
         let cluster = graphs.engage_unreachable(&paris);
-        let (need, selector) = (Need::Instances(kind.clone()), Selector::Name(paris.clone()));
+        let (need, selector) = (Need::Instances(kind.clone()), ClusterSelector::Name(paris.clone()));
         let _listens = listen(&graphs, &selector, &need, &need.spec());
         let index = cluster.index(&need.spec()).unwrap();
         let instances = Instances { graphs: Arc::downgrade(&graphs), kind: Arc::new(group_kind(&kind)) };
@@ -351,7 +351,7 @@ mod tests {
             Need::Kind(kind.clone()),
             Need::References(kind.clone()),
         ] {
-            let watch = listen(&graphs, &Selector::Name(paris.clone()), &need, &need.spec());
+            let watch = listen(&graphs, &ClusterSelector::Name(paris.clone()), &need, &need.spec());
             graphs.kinds.take(&paris, &kind.to_gvk(), &KindState::Missing, SchemaNews::Same);
             assert!(graphs.kinds.is_missing(&paris, &kind));
             drop(watch);

@@ -6,8 +6,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use graphs_core::selector::Selector;
-use runtime_effect::kind::Kind;
+use runtime_effect::{kind::Kind, selector::Selector};
 use runtime_fleet::{
     hashed::{HashMap, HashSet},
     object::ObjectKey,

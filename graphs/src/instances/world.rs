@@ -8,9 +8,8 @@ use graphs_core::{
     graph,
     instance::{Form, Found, Members, Resource, target},
     render::{self, Want},
-    selector::Selector,
 };
-use runtime_effect::{kind::Kind, seen::Seen, view::View};
+use runtime_effect::{kind::Kind, seen::Seen, selector::Selector, view::View};
 use runtime_engine::engine::Engine;
 use runtime_fleet::{cluster::Cluster, hashed::HashMap, index::Index, object::ObjectKey, watch::WatchSpec};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index},
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     subscription::Subscription,
 };
 
@@ -13,7 +13,7 @@ use crate::{definitions::DefinitionKey, graphs::Graphs};
 
 /// Listens to all rollouts.
 pub fn listen(graphs: &Arc<Graphs>, fleet: &Arc<Fleet>) -> Subscription {
-    let hub = Selector::Name(graphs.hub.clone());
+    let hub = ClusterSelector::Name(graphs.hub.clone());
     fleet.listen(&hub, &graphs.fixed.rollouts, &Arc::new(Rollouts(Arc::downgrade(graphs))))
 }
 

@@ -6,7 +6,7 @@ use broker_api::{ClusterName, Role};
 use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index},
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     subscription::Subscription,
 };
 
@@ -17,7 +17,7 @@ use crate::{
 
 /// Listens to CRDs of all spokes.
 pub fn listen(graphs: &Arc<Graphs>, fleet: &Arc<Fleet>) -> Vec<Subscription> {
-    let spokes = Selector::Role(Role::Spoke);
+    let spokes = ClusterSelector::Role(Role::Spoke);
     let fixed = &graphs.fixed;
     vec![
         fleet.listen(&spokes, &fixed.generated, &Arc::new(Generated(Arc::downgrade(graphs)))),

@@ -59,8 +59,8 @@ pub struct SpokeMachine {
 enum Wanted {
     /// This write; and the digest of what it is for.
     Now(Op, [u8; 8]),
-    /// It is not known yet what is to be said on it.
-    Later,
+    /// It is not known yet what is to be said on it: after so long it may be.
+    Later(Duration),
 }
 
 impl SpokeMachine {
@@ -254,7 +254,8 @@ impl SpokeMachine {
                 if let Some(begun) = &mut record.begun {
                     "its instances were not all read yet".clone_into(&mut begun.error);
                 }
-                (Some(Wanted::Later), troubles, false)
+                // That all are listed is told.
+                (Some(Wanted::Later(if unread.is_some() { READING } else { AGAIN })), troubles, false)
             }
             Decision::Keep { established } => (None, troubles, established),
             Decision::Write(op) => {
@@ -346,7 +347,7 @@ impl Machine for SpokeMachine {
         if !matches!(assigned, Some(Assigned::Revision(_) | Assigned::Done(_) | Assigned::TakenBack(_))) {
             record.turn(None, look.held.as_ref().map(|held| held.revision), clock::now().millis);
         }
-        let mut is_reading = false;
+        let mut reading = None;
         let (writes, troubles, settled) = match assigned {
             Some(Assigned::Leave(offboarding)) => {
                 (self.depart(&look, &name, offboarding, &mut record)?, Vec::new(), false)
@@ -354,10 +355,13 @@ impl Machine for SpokeMachine {
             Some(assigned) => {
                 record.left = None;
                 let (wanted, troubles, established) = self.steps(&look, assigned, &mut record);
-                is_reading = matches!(wanted, Some(Wanted::Later));
                 let writes = match wanted {
                     Some(Wanted::Now(op, intent)) => vec![look.write(&name, op, intent)],
-                    Some(Wanted::Later) | None => Vec::new(),
+                    Some(Wanted::Later(wait)) => {
+                        reading = Some(wait);
+                        Vec::new()
+                    }
+                    None => Vec::new(),
                 };
                 (writes, troubles, self.serve(&look, &name, &cluster, &mut record) && established)
             }
@@ -378,8 +382,10 @@ impl Machine for SpokeMachine {
         if is_news && fails {
             graphs.spokes.enqueue_begun(&key.cluster);
         }
+        if let Some(wait) = reading {
+            return Err(Outcome::After(wait));
+        }
         match plan {
-            _ if is_reading => Err(Outcome::After(READING)),
             _ if is_waiting => Err(Outcome::After(AGAIN)),
             plan => plan,
         }

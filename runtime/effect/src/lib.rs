@@ -14,6 +14,7 @@ pub mod object_key;
 pub mod reach;
 pub mod report;
 pub mod seen;
+pub mod selector;
 pub mod serving;
 pub mod size;
 pub mod step;

@@ -9,10 +9,17 @@ use broker_api::ClusterName;
 use runtime_fleet::{hashed::HashMap, object::ObjectKey, watch::WatchSpec};
 use tokio::sync::watch;
 
-use crate::stubs::Known;
-
 /// Where an object is seen.
 pub(crate) type Place = (ClusterName, Arc<WatchSpec>, ObjectKey);
+
+/// Whether an object that is listened to is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// As it was when the decision began; or what is there is not what was seen, which the watch will say.
+    Before,
+    Now,
+    Not,
+}
 
 /// What came of a read, once that is known.
 type Said = watch::Receiver<Option<Known>>;

@@ -30,6 +30,10 @@ pub(crate) fn refusal<S>(error: &CallError, write: &Write<S>, program: &str) -> 
         CallError::Forbidden(why) => {
             (condition::FORBIDDEN, format!("{program} may not write {place}: {why}; grant it in that cluster's RBAC"))
         }
+        CallError::AdmissionFailed(why) => (
+            condition::FORBIDDEN,
+            format!("{place} cannot be admitted: {why}; mend that webhook in that cluster, or take it out"),
+        ),
         CallError::TooLarge(why) => (
             condition::TOO_LARGE,
             format!("{place} is larger than its API server takes: {why}; make the object smaller"),

@@ -103,7 +103,7 @@ mod tests {
     use runtime_fleet::{
         GroupVersionKind,
         index::{Change, Index, Source},
-        listener::{Listener, Selector},
+        listener::{ClusterSelector, Listener},
         subscription::Subscription,
         watch::WatchSpec,
     };
@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn watch(engine: &Engine, of: &HiddenObject) -> Subscription {
-        engine.fleet().listen(&Selector::Name(stub::name()), &of.spec, &Arc::new(Deaf))
+        engine.fleet().listen(&ClusterSelector::Name(stub::name()), &of.spec, &Arc::new(Deaf))
     }
 
     fn object(labels: &str) -> Object {

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Secret;
 use runtime_fleet::{
     fleet::Fleet,
     index::{Change, Index, Lookup},
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     object::{Object, ObjectKey},
     source::{Claims, Given, SecretSource, SourceEvent, directory, file},
     subscription::Subscription,
@@ -72,7 +72,7 @@ impl Listener for Secrets {
 /// Listens to Secrets that may hold kubeconfigs.
 pub fn listen(
     fleet: &Arc<Fleet>,
-    hub: &Selector,
+    hub: &ClusterSelector,
     watches: &[Arc<WatchSpec>],
     news: &mpsc::UnboundedSender<News>,
 ) -> Vec<Subscription> {

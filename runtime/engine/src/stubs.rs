@@ -11,7 +11,7 @@ use tracing::debug;
 use crate::{
     engine::Reachable,
     machine::Machine,
-    reads::{Place, Reader},
+    reads::{Known, Place, Reader},
 };
 
 /// How long a key waits for what it listens to. An API server that does not answer must not hold up what others serve.
@@ -24,15 +24,6 @@ pub(crate) struct Stubs {
     pub(crate) read: bool,
     /// Some could not be read.
     pub(crate) failed: bool,
-}
-
-/// Whether an object that is listened to is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
-    /// As it was when the decision began; or what is there is not what was seen, which the watch will say.
-    Before,
-    Now,
-    Not,
 }
 
 fn key(interest: &Interest) -> ObjectKey {
@@ -87,7 +78,10 @@ async fn read_stub<M: Machine>(machine: &M, interest: &Interest, since: u64) -> 
             said.wait_for(Option::is_some).await.ok().and_then(|said| *said).unwrap_or(Known::Not)
         }
         // Somebody may have read it a moment ago.
-        Reader::Us(_) if stub(machine, interest).is_none() => Known::Now,
+        Reader::Us(reading) if stub(machine, interest).is_none() => {
+            reading.says(Known::Now);
+            Known::Now
+        }
         Reader::Us(reading) => {
             let known = read(machine, &at, &place).await;
             // What was read does not make known what was seen: it is older, or another of that name.

@@ -272,10 +272,6 @@ async fn work<M: Machine>(
             }
         };
         let plan = &mut drawn.plan;
-        if missed(&**machine, &plan.interests, drawn.bodies) {
-            // Others write while it waits.
-            hand.slot = None;
-        }
         let stubs = read_stubs(&**machine, &plan.interests, drawn.bodies).await;
         if stubs.read || plan.listens {
             // Nothing came of it yet.

@@ -41,29 +41,12 @@ use runtime_fleet::{
     index::{Change, Index},
     kubeconfig::{Kubeconfig, Trust},
     lease::Leadership,
-    listener::{Listener, Observer, Selector},
+    listener::{ClusterSelector, Listener, Observer},
     lock::lock,
-    object::ObjectKey,
-    queue::{Key, Outcome, Queue},
+    queue::{InCluster, Outcome, Queue},
     watch::WatchSpec,
 };
 use serde_json::json;
-
-/// A ConfigMap, by its namespace and name, in turn with all others of the first cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-struct Name(ClusterName, ObjectKey);
-
-impl std::fmt::Display for Name {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.1.fmt(f)
-    }
-}
-
-impl Key for Name {
-    fn lane(&self) -> &ClusterName {
-        &self.0
-    }
-}
 
 /// The machine.
 struct Mirror {
@@ -71,39 +54,39 @@ struct Mirror {
     spec: Arc<WatchSpec>,
     from: ClusterName,
     to: ClusterName,
-    records: Records<Name, Memory<Sole>>,
+    records: Records<InCluster, Memory<Sole>>,
 }
 
 /// Listen: whatever happens to a ConfigMap at either side concerns that of its name, and once all of one side is known, what
 /// was seen at the other can be decided on.
 impl Listener for Mirror {
     fn changed(&self, _index: &Index, change: &Change) {
-        self.records.enqueue(Name(self.from.clone(), change.key.clone()));
+        self.records.enqueue(InCluster { cluster: self.from.clone(), key: change.key.clone() });
     }
 
     fn completed(&self, _index: &Index) {
         let sides = self.engine.fleet().engaged([&self.from, &self.to]);
         for (key, _) in sides.iter().filter_map(|side| side.index(&self.spec)).flat_map(|index| index.snapshot()) {
-            self.records.enqueue(Name(self.from.clone(), key));
+            self.records.enqueue(InCluster { cluster: self.from.clone(), key });
         }
     }
 }
 
 impl Machine for Mirror {
-    type Key = Name;
+    type Key = InCluster;
     type Subject = Sole;
 
     fn engine(&self) -> &Arc<Engine> {
         &self.engine
     }
 
-    fn queue(&self) -> &Arc<Queue<Name>> {
+    fn queue(&self) -> &Arc<Queue<InCluster>> {
         self.records.queue()
     }
 
     /// Observe, decide, absorb.
-    fn decide(&self, name: &Name, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
-        let (memory, Name(_, key)) = (self.records.of(name), name);
+    fn decide(&self, name: &InCluster, _occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
+        let (memory, key) = (self.records.of(name), &name.key);
         let see = |cluster| self.engine.seen(cluster, &self.spec, key);
         let body = |of: &View| json!({"data": of.value["data"], "metadata": {"labels": {"mirrored": "true"}}});
         let (op, wanted) = match (see(&self.from), see(&self.to)) {
@@ -126,11 +109,11 @@ impl Machine for Mirror {
         Plan::paced([write], &lock(&memory))
     }
 
-    fn remember<T>(&self, name: &Name, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
+    fn remember<T>(&self, name: &InCluster, change: impl FnOnce(&mut Memory<Sole>) -> T) -> Option<T> {
         self.records.with(name, change)
     }
 
-    fn sees(&self, _name: &Name, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
+    fn sees(&self, _name: &InCluster, _write: &Write<Sole>) -> Option<Arc<WatchSpec>> {
         Some(Arc::clone(&self.spec))
     }
 }
@@ -193,8 +176,8 @@ async fn a_tiny_machine_keeps_config_maps_in_step() {
         records: Records::default(),
     });
     let fleet = engine.fleet();
-    let _both =
-        [&mirror.from, &mirror.to].map(|cluster| fleet.listen(&Selector::Name(cluster.clone()), &mirror.spec, &mirror));
+    let _both = [&mirror.from, &mirror.to]
+        .map(|cluster| fleet.listen(&ClusterSelector::Name(cluster.clone()), &mirror.spec, &mirror));
     let engage = |name, cluster: &Cluster| {
         let text = cluster.kubeconfig("admin").unwrap();
         fleet.engage(name, Arc::new(Kubeconfig::parse(&text, &Trust::Secret).unwrap()), None);

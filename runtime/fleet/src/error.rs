@@ -30,6 +30,9 @@ pub enum CallError {
     /// The credentials may not do this.
     #[error("forbidden: {0}")]
     Forbidden(String),
+    /// Whoever has to be asked before the object is stored, a webhook, gives no answer.
+    #[error("not admitted: {0}")]
+    AdmissionFailed(String),
     /// The credentials are not valid (any more).
     #[error("unauthorized: {0}")]
     Unauthorized(String),
@@ -166,6 +169,8 @@ impl CallError {
             500 if message.contains("request is too large") || message.contains("larger than max") => {
                 Self::TooLarge(message)
             }
+            // Nothing has been stored: this is asked before.
+            500 if message.contains("failed calling webhook") => Self::AdmissionFailed(message),
             503 if retry_after.is_some() => Self::Throttled { retry_after, message },
             500..=599 => Self::UnknownOutcome(format!("HTTP {code}: {message}")),
             _ => Self::Invalid(format!("HTTP {code}: {message}")),
@@ -186,6 +191,7 @@ impl CallError {
             Self::SchemaMismatch(_) => "SchemaMismatch",
             Self::TooLarge(_) => "TooLarge",
             Self::Forbidden(_) => "Forbidden",
+            Self::AdmissionFailed(_) => "AdmissionFailed",
             Self::Unauthorized(_) => "Unauthorized",
             Self::NotFound(_) => "NotFound",
             Self::NamespaceMissing(_) => "NamespaceMissing",
@@ -215,6 +221,14 @@ mod tests {
         assert_eq!(read(404, object).reason(), "NotFound");
         assert_eq!(read(404, namespace).reason(), "NamespaceMissing");
         assert_eq!(read(404, "404 page not found").reason(), "KindMissing");
+    }
+
+    #[test]
+    fn a_webhook_that_does_not_answer_is_no_trouble_of_the_cluster() {
+        let body = r#"{"kind":"Status","reason":"InternalError","code":500,"message":"Internal error occurred: failed calling webhook \"a.example.org\": connection refused"}"#;
+        let error = read(500, body);
+        assert_eq!(error.reason(), "AdmissionFailed");
+        assert!(!error.suspects_cluster() && error.to_string().contains("a.example.org"), "{error}");
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub trait Observer: Send + Sync + 'static {
 
 /// Which clusters are meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Selector {
+pub enum ClusterSelector {
     /// All in this role.
     Role(Role),
     /// This one.
@@ -99,7 +99,7 @@ pub enum Selector {
     Labelled(Role, BTreeMap<String, String>),
 }
 
-impl Selector {
+impl ClusterSelector {
     /// Whether a cluster with these labels is meant. `None`: its labels cannot be read, and nobody can say.
     pub fn selects(&self, cluster: &ClusterName, labels: Option<&Labels>) -> Option<bool> {
         match self {
@@ -131,14 +131,15 @@ mod tests {
     fn a_cluster_is_meant_by_its_name_its_role_or_its_labels() {
         let (a, b, consumer) = (ClusterName::provider("a"), ClusterName::provider("b"), ClusterName::consumer("a"));
         let none = Labels::default();
-        let selects = |selector: &Selector, cluster: &ClusterName| selector.selects(cluster, Some(&none)).unwrap();
-        let by_name = Selector::Name(a.clone());
+        let selects =
+            |selector: &ClusterSelector, cluster: &ClusterName| selector.selects(cluster, Some(&none)).unwrap();
+        let by_name = ClusterSelector::Name(a.clone());
         assert!(selects(&by_name, &a) && !selects(&by_name, &b) && !selects(&by_name, &consumer));
-        let by_role = Selector::Role(Role::Provider);
+        let by_role = ClusterSelector::Role(Role::Provider);
         assert!(selects(&by_role, &a) && selects(&by_role, &b) && !selects(&by_role, &consumer));
         assert!(!by_name.reads_labels() && !by_role.reads_labels());
 
-        let gold = Selector::Labelled(Role::Provider, labels(&[("tier", "gold"), ("region", "eu")]));
+        let gold = ClusterSelector::Labelled(Role::Provider, labels(&[("tier", "gold"), ("region", "eu")]));
         let with = |cluster, of: &[(&str, &str)]| gold.selects(cluster, Some(&Arc::new(labels(of))));
         assert_eq!(with(&a, &[("tier", "gold"), ("region", "eu"), ("more", "")]), Some(true));
         assert_eq!(with(&a, &[("tier", "gold")]), Some(false), "all of them");
@@ -150,9 +151,9 @@ mod tests {
     #[test]
     fn labels_that_cannot_be_read_are_not_taken_for_none() {
         let a = ClusterName::provider("a");
-        let asks = |selector: Selector| selector.selects(&a, None);
-        assert_eq!(asks(Selector::Labelled(Role::Provider, labels(&[("tier", "gold")]))), None);
-        assert_eq!(asks(Selector::Labelled(Role::Consumer, labels(&[("tier", "gold")]))), Some(false));
-        assert_eq!(asks(Selector::Role(Role::Provider)), Some(true));
+        let asks = |selector: ClusterSelector| selector.selects(&a, None);
+        assert_eq!(asks(ClusterSelector::Labelled(Role::Provider, labels(&[("tier", "gold")]))), None);
+        assert_eq!(asks(ClusterSelector::Labelled(Role::Consumer, labels(&[("tier", "gold")]))), Some(false));
+        assert_eq!(asks(ClusterSelector::Role(Role::Provider)), Some(true));
     }
 }

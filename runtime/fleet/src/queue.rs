@@ -25,7 +25,11 @@ use tokio::{
 };
 
 use self::inner::{How, Inner, Taken};
-pub use self::{echo::BeingWritten, key::Key, outcome::Outcome};
+pub use self::{
+    echo::BeingWritten,
+    key::{InCluster, Key},
+    outcome::Outcome,
+};
 use crate::{
     index::{Change, Index},
     random,

@@ -403,3 +403,25 @@ async fn whoever_waits_for_the_last_key_hears_when_it_is_done() {
     queue.finish_and_take(&turn.key, Outcome::Done, turn.start);
     idled.await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_that_is_over_keeps_no_room() {
+    let queue = queue();
+    for number in 0..50_000 {
+        queue.add(job("flood", number));
+    }
+    assert!(queue.inner.lock().unwrap().places.capacity() >= 50_000);
+    for _ in 0..50_000 {
+        let key = take(&queue).await;
+        queue.finish(&key, Outcome::Failed);
+    }
+    assert!(queue.inner.lock().unwrap().timer_of.capacity() >= 50_000);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    for _ in 0..50_000 {
+        let key = take(&queue).await;
+        queue.finish(&key, Outcome::Done);
+    }
+    let inner = queue.inner.lock().unwrap();
+    let room = (inner.places.capacity(), inner.timer_of.capacity(), inner.failures.capacity());
+    assert!(room.0 < 5_000 && room.1 < 5_000 && room.2 < 5_000, "{room:?}");
+}

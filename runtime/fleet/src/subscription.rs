@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use crate::{
     cluster::Cluster,
     fleet::Fleet,
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     subscriptions::Entry,
     watch::spec::WatchSpec,
     watched::Number,
@@ -35,7 +35,7 @@ impl Fleet {
     /// shared, and what has been seen of it is told by [`Listener::completed`].
     pub fn listen(
         self: &Arc<Self>,
-        selector: &Selector,
+        selector: &ClusterSelector,
         spec: &Arc<WatchSpec>,
         listener: &Arc<impl Listener>,
     ) -> Subscription {
@@ -50,10 +50,10 @@ impl Fleet {
     }
 
     /// The engaged clusters that a selector may mean, whatever their labels say now.
-    fn meant(&self, selector: &Selector) -> Vec<Arc<Cluster>> {
+    fn meant(&self, selector: &ClusterSelector) -> Vec<Arc<Cluster>> {
         match selector {
-            Selector::Name(name) => self.cluster(name).into_iter().collect(),
-            Selector::Role(role) | Selector::Labelled(role, _) => self.in_role(*role),
+            ClusterSelector::Name(name) => self.cluster(name).into_iter().collect(),
+            ClusterSelector::Role(role) | ClusterSelector::Labelled(role, _) => self.in_role(*role),
         }
     }
 }

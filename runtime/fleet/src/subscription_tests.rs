@@ -78,7 +78,7 @@ impl Scene {
         self.fleet.engage(&ClusterName::provider(name), Kubeconfig::stub(), labels);
     }
 
-    fn listen(&self, selector: &Selector) -> Subscription {
+    fn listen(&self, selector: &ClusterSelector) -> Subscription {
         self.fleet.listen(selector, &self.spec, &self.told)
     }
 
@@ -93,8 +93,8 @@ fn tier(of: &str) -> Labels {
     Arc::new(BTreeMap::from([("tier".to_owned(), of.to_owned())]))
 }
 
-fn gold() -> Selector {
-    Selector::Labelled(Role::Provider, BTreeMap::from([("tier".to_owned(), "gold".to_owned())]))
+fn gold() -> ClusterSelector {
+    ClusterSelector::Labelled(Role::Provider, BTreeMap::from([("tier".to_owned(), "gold".to_owned())]))
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn where_labels_cannot_be_read_all_stays_as_it_is() {
 async fn who_is_meant_otherwise_goes_on_when_labels_change() {
     let scene = Scene::new();
     scene.engage("a", Some(tier("gold")));
-    let _all = scene.listen(&Selector::Role(Role::Provider));
+    let _all = scene.listen(&ClusterSelector::Role(Role::Provider));
     let cluster = scene.fleet.clusters().remove(0);
     cluster.index(&scene.spec).unwrap().replace(Vec::new(), 1);
     let _gold = scene.listen(&gold());

@@ -10,14 +10,14 @@ use broker_api::ClusterName;
 use crate::{
     cluster::Cluster,
     hashed::HashMap,
-    listener::{Listener, Selector},
+    listener::{ClusterSelector, Listener},
     watch::spec::WatchSpec,
     watched::Number,
 };
 
 /// Who listens to what.
 pub(crate) struct Entry {
-    pub(crate) selector: Selector,
+    pub(crate) selector: ClusterSelector,
     pub(crate) spec: Arc<WatchSpec>,
     pub(crate) listener: Arc<dyn Listener>,
 }
@@ -39,10 +39,10 @@ struct Entries {
 
 impl Entries {
     /// Those among which one for these clusters is.
-    fn beside(&self, selector: &Selector) -> Option<&Numbered> {
+    fn beside(&self, selector: &ClusterSelector) -> Option<&Numbered> {
         match selector {
-            Selector::Name(name) => self.named.get(name),
-            Selector::Role(_) | Selector::Labelled(..) => Some(&self.wide),
+            ClusterSelector::Name(name) => self.named.get(name),
+            ClusterSelector::Role(_) | ClusterSelector::Labelled(..) => Some(&self.wide),
         }
     }
 
@@ -71,17 +71,17 @@ impl Subscriptions {
         let number = entries.next;
         entries.next += 1;
         let beside = match &entry.selector {
-            Selector::Name(name) => entries.named.entry(name.clone()).or_default(),
-            Selector::Role(_) | Selector::Labelled(..) => &mut entries.wide,
+            ClusterSelector::Name(name) => entries.named.entry(name.clone()).or_default(),
+            ClusterSelector::Role(_) | ClusterSelector::Labelled(..) => &mut entries.wide,
         };
         beside.insert(number, entry);
         number
     }
 
     /// One less. A cluster that is engaged from now on does not find it any more.
-    pub(crate) fn remove(&self, number: Number, selector: &Selector) {
+    pub(crate) fn remove(&self, number: Number, selector: &ClusterSelector) {
         let mut entries = self.write();
-        let Selector::Name(name) = selector else {
+        let ClusterSelector::Name(name) = selector else {
             entries.wide.remove(&number);
             return;
         };

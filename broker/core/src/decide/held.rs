@@ -85,7 +85,7 @@ impl<'a> Pass<'a> {
         }
         for (holder, copy) in found {
             let name = holder.provider.name();
-            let who = held_by(copy).unwrap_or_else(|| "its API server".to_owned());
+            let who = held_by(copy).unwrap_or_else(|| format!("its API server{}", self.refused_removal(copy)));
             let why = format!("a copy of an earlier object of this name is there and does not go; it is held by {who}");
             let message = format!(
                 "provider {name} keeps {}/{}, a copy of an earlier object of this name, which is held by {who}; nothing is placed there until it is gone",

@@ -41,10 +41,15 @@ impl<'a> Pass<'a> {
                 Some(who) => {
                     held.push(format!("provider {} holds the copy {name} by {who}", holder.provider.name()));
                 }
-                None => remaining = true,
-            }
-            if !copy.deleting {
-                self.delete_copy(&holder.provider, copy);
+                None if copy.deleting || self.delete_copy(&holder.provider, copy) => remaining = true,
+                // Nobody knows when it will let that be done.
+                None => {
+                    let why = self.refused_removal(copy);
+                    held.push(format!(
+                        "provider {} does not let the copy {name} be deleted{why}",
+                        holder.provider.name()
+                    ));
+                }
             }
         }
         if !origin.has_finalizer(keys::FINALIZER) || remaining {
@@ -69,10 +74,15 @@ impl<'a> Pass<'a> {
         if !self.snapshot.related.owned_known() && !self.outlasts() {
             return;
         }
+        let mut refused = false;
         for (kind, held) in self.snapshot.related.owned(&origin.uid) {
             if !held.deleting && related::belongs(&origin.uid, &held) {
-                self.delete_related(&kind, &held);
+                refused |= !self.delete_related(&kind, &held);
             }
+        }
+        // Likewise where the consumer does not let them be deleted.
+        if refused && !self.outlasts() {
+            return;
         }
         let finalizers: Vec<&str> = origin.finalizers().filter(|finalizer| *finalizer != keys::FINALIZER).collect();
         self.patch_origin(origin, json!({"metadata": {"finalizers": finalizers}}), None);

@@ -239,7 +239,8 @@ impl<'a> Pass<'a> {
         // A Migration hears of a decision before what it writes is through, and nothing that comes behind the switch may begin
         // before the consumer sees it.
         let unseen = brings || self.behind || self.is_writing(Subject::Status);
-        if unseen && migration.is_some_and(|migration| migration.state == MigrationState::InitialCompleted) {
+        let switches = migration.is_some_and(|migration| migration.state == MigrationState::InitialCompleted);
+        if switches && unseen && !is_shown(site.origin, to) {
             self.report(assigned, to, Phase::Ready, "the consumer's status to be written".into());
         }
     }
@@ -305,9 +306,7 @@ impl<'a> Pass<'a> {
         if self.delete_copy(&assigned.provider, copy) {
             return Dismissed::Deleted;
         }
-        let trouble = self.snapshot.memory.writes.trouble(Subject::Removal);
-        let why = trouble.map_or_else(String::new, |trouble| format!(": {}", trouble.message));
-        Dismissed::Waits(format!("the old copy at provider {name} to go{why}"))
+        Dismissed::Waits(format!("the old copy at provider {name} to go{}", self.refused_removal(copy)))
     }
 
     /// The consumer sees the new copy.
@@ -380,6 +379,12 @@ impl<'a> Pass<'a> {
         }
         Own { kind: condition::MOVING, status: true, reason, message }
     }
+}
+
+/// Whether the consumer's status says that this provider serves the object.
+fn is_shown(origin: &View, provider: &ClusterName) -> bool {
+    let placed = Own::placed(provider.name());
+    origin.condition(placed.kind).is_some_and(|shown| shown["status"] == "True" && shown["message"] == placed.message)
 }
 
 /// How it stands with the old copy.

@@ -2,8 +2,7 @@
 
 use broker_api::graphs::rollout::{Offboarding, OnFailure, ResourceGraphRolloutSpec};
 use k8s_openapi::apimachinery::pkg::{apis::meta::v1::LabelSelector, util::intstr::IntOrString};
-
-use crate::selector::Selector;
+use runtime_effect::selector::Selector;
 
 /// Seconds after which a cluster has failed, unless a rollout says otherwise.
 const DEADLINE: u32 = 600;

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use runtime_effect::selector::Selector;
+
 use super::{
     member::Member,
     settings::{Amount, Settings},
 };
-use crate::selector::Selector;
 
 /// Clusters that get a revision together.
 pub(super) struct Wave<'a> {

@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How many keys that have waited for others are worked on at once.
 const PATIENT: usize = 4;
 
+/// Room for so many keys is kept when there are none.
+const SMALL: usize = 1024;
+
 #[derive(Debug)]
 pub(super) enum Place {
     /// In a lane since then.
@@ -286,7 +289,18 @@ impl<K: Key> Inner<K> {
             Again::InTurn => drop(self.enqueue(key.clone())),
             Again::Later(cause) => drop(self.enqueue_later(key.clone(), &cause)),
         }
+        if self.places.is_empty() && self.places.capacity() > 2 * SMALL {
+            self.give_room_back();
+        }
         wait
+    }
+
+    /// Of a flood, or a start, that is over.
+    fn give_room_back(&mut self) {
+        self.places.shrink_to(SMALL);
+        self.timer_of.shrink_to(SMALL);
+        self.failures.shrink_to(SMALL);
+        self.later_in.shrink_to(SMALL);
     }
 
     pub(super) fn has_waiting(&self) -> bool {

@@ -17,7 +17,7 @@ use runtime_fleet::{
     index::{Change, Index},
     kind::{KindInfo, KindState, SchemaNews},
     kubeconfig::{Kubeconfig, Trust},
-    listener::{Listener, Observer, Selector},
+    listener::{ClusterSelector, Listener, Observer},
     object::{Object, ObjectKey},
     random,
     source::{SecretSource, SourceEvent},
@@ -106,8 +106,8 @@ async fn story(seed: u64) -> Vec<String> {
     let spec = Arc::new(WatchSpec::all(gvk("Secret")).labelled(CONVENTIONS.secrets()).without_schema());
     let maps = Arc::new(WatchSpec::all(gvk("ConfigMap")).without_schema());
     let coordination = ClusterName::new(Role::Coordination, "hub");
-    let _secrets = fleet.listen(&Selector::Name(coordination.clone()), &spec, &Arc::new(Ear(secrets_told)));
-    let _maps = fleet.listen(&Selector::Role(Role::Consumer), &maps, &Arc::new(Ear(told)));
+    let _secrets = fleet.listen(&ClusterSelector::Name(coordination.clone()), &spec, &Arc::new(Ear(secrets_told)));
+    let _maps = fleet.listen(&ClusterSelector::Role(Role::Consumer), &maps, &Arc::new(Ear(told)));
     fleet.engage(&coordination, kubeconfig("hub"), None);
 
     // A Secret makes a cluster.
@@ -209,7 +209,7 @@ impl Stage {
         let fleet = fleet(&world, Onlooker(seen));
         let spec = Arc::new(WatchSpec::all(GroupVersionKind::gvk("sim.example.org", "v1", "Widget")));
         let name = ClusterName::consumer("homer");
-        let watched = fleet.listen(&Selector::Name(name.clone()), &spec, &Arc::new(Ear(told)));
+        let watched = fleet.listen(&ClusterSelector::Name(name.clone()), &spec, &Arc::new(Ear(told)));
         fleet.engage(&name, kubeconfig("homer"), None);
         let mut stage = Self { server, controllers, fleet, onlooker, ear, _widgets: watched };
         assert_eq!(stage.kind().await.0, KindState::Missing);

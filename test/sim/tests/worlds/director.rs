@@ -115,6 +115,7 @@ impl<'a> Director<'a> {
         let resume = async {
             loop {
                 resume_all(stage).await;
+                people::order(stage, Order::Resume).await;
                 sleep(Duration::from_secs(20)).await;
             }
         };
@@ -134,7 +135,6 @@ impl<'a> Director<'a> {
             biased;
             done = finished => done?,
             () = resume => {}
-            () = people::keep_going(stage) => {}
         }
         people::order(stage, Order::Resume).await;
         resume_all(stage).await;

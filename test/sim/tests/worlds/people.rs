@@ -5,7 +5,6 @@ use std::time::Duration;
 use broker_api::{ClusterName, keys};
 use broker_core::naming::{NameLimit, copy_name};
 use serde_json::{Value, json};
-use tokio::time::sleep;
 
 use crate::{
     act::{Act, Order, Policy, Thing},
@@ -15,9 +14,6 @@ use crate::{
 };
 
 pub(crate) const MIGRATIONS: &str = "migrations.broker.platform-mesh.io";
-
-/// When they look again whether somebody still has to be told to go on.
-const AGAIN: Duration = Duration::from_secs(20);
 
 fn path(namespace: &str, name: &str) -> String {
     format!("/apis/broker.platform-mesh.io/v1alpha1/namespaces/{namespace}/migrations{name}")
@@ -57,14 +53,6 @@ pub(crate) async fn transfer(stage: &Stage, thing: Thing, to: &str) {
     let migration = json!({"apiVersion": "broker.platform-mesh.io/v1alpha1", "kind": "Migration", "metadata": metadata,
         "spec": {"from": side(from), "to": side(to)}});
     Person { name: "ann", server: &hub }.ask("POST", &path(SHOP, ""), &migration).await;
-}
-
-/// Whoever was held up goes on, also what begins only now.
-pub(crate) async fn keep_going(stage: &Stage) {
-    loop {
-        order(stage, Order::Resume).await;
-        sleep(AGAIN).await;
-    }
 }
 
 /// In some stories people have a say in a move between two of the acts.

@@ -1,6 +1,6 @@
 //! What an API server refuses is told once where people look, and tried again later.
 
-use broker_api::{MigrationState, condition};
+use broker_api::{MigrationState, condition, keys};
 use broker_core::{
     decision::{Decision, State},
     memory::Subject,
@@ -72,7 +72,10 @@ fn refuse_removal(world: &mut World) -> [Decision; 2] {
     let intent = removal(&world.look(&web())).unwrap();
     let now = world.millis;
     let memory = world.memories.entry(web()).or_default();
-    memory.writes.refused(Subject::Removal, intent, condition::FORBIDDEN, "not so".into(), now, 0);
+    // For the fourth time: it waits for a while.
+    for _ in 0..4 {
+        memory.writes.refused(Subject::Removal, intent, condition::FORBIDDEN, "not so".into(), now, 0);
+    }
     let waits = world.look(&web());
     assert!(removal(&waits).is_none() && waits.again.is_some(), "{waits:?}");
     world.millis += 120_000;
@@ -88,7 +91,18 @@ fn a_copy_that_may_not_be_deleted_is_tried_again_later_and_remembered() {
     world.delete(&web());
     let [waits, _] = refuse_removal(&mut world);
     assert_eq!(waits.state, State::Deleting);
-    assert!(world.origin(&web()).is_some(), "the finalizer stays");
+    assert!(waits.steps.is_empty(), "the finalizer stays");
+    world.pass(&web());
+    world.millis += 6_000;
+    let told = |world: &mut World| {
+        world.pass(&web());
+        world.condition(&web(), "Brokered").unwrap()
+    };
+    let said = told(&mut world);
+    assert!(said.starts_with("False/HeldByProvider") && said.contains("be deleted: not so"), "{said}");
+    world.edit(&web(), |origin| origin["metadata"]["annotations"][keys::FORCE_DELETE] = json!("true"));
+    world.pass(&web());
+    assert!(world.origin(&web()).is_none(), "a person lets go of it");
 
     // Confirmed to be gone, so that its copy may go.
     let mut world = World::served();

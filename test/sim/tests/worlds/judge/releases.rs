@@ -11,7 +11,10 @@ use serde_json::{Value, json};
 use sim::{AFTER_ALL, Entry};
 
 use super::{Away, Seen, Step, annotation, assigned, done_to, is_foreign, is_leaving};
-use crate::stage::{CERTIFICATE, HUB};
+use crate::{
+    people::MIGRATIONS,
+    stage::{CERTIFICATE, HUB},
+};
 
 /// Who can be reached again is found to be within this: whoever waited for an answer in silence has to give up first.
 const FOUND: Duration = Duration::from_mins(1);
@@ -70,7 +73,7 @@ impl Releases {
         match (&*change.resource, released) {
             (CERTIFICATE, Some(origin)) if step.is_about_origin() => self.check_origin(origin, step.entry.at),
             (CERTIFICATE, None) if step.is_about_copy() && step.before().is_none() => self.check_copy(step, seen),
-            ("migrations.broker.platform-mesh.io", Some(migration)) if step.server() == HUB => {
+            (MIGRATIONS, Some(migration)) if step.server() == HUB => {
                 let id = migration["status"]["id"].as_str().unwrap_or_default();
                 let left = self.made.iter().find(|(_, of)| *of == id);
                 left.map_or(Ok(()), |(place, _)| {

@@ -6,7 +6,10 @@ use broker_api::keys;
 use serde_json::{Value, json};
 
 use super::{Step, annotation, is_foreign, is_leaving};
-use crate::stage::{CERTIFICATE, FOREIGN, HUB, PRIVATE, PROVIDERS};
+use crate::{
+    people::MIGRATIONS,
+    stage::{CERTIFICATE, FOREIGN, HUB, PRIVATE, PROVIDERS},
+};
 
 /// Whether a write of the broker is to what is its own, or to what it may write to.
 pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
@@ -28,7 +31,7 @@ pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
         CERTIFICATE if PROVIDERS.contains(&server) => is_ours(before) || has_been_stripped(&change.name),
         CERTIFICATE | "events.events.k8s.io" | "leases.coordination.k8s.io" => true,
         "acceptapis.broker.platform-mesh.io" => same_but_status(before, change.after.as_deref()),
-        "migrations.broker.platform-mesh.io" | "migrationconfigurations.broker.platform-mesh.io" => server == HUB,
+        MIGRATIONS | "migrationconfigurations.broker.platform-mesh.io" => server == HUB,
         "secrets" if change.namespace == "clusters" => false,
         "secrets" if server == HUB && change.namespace == "broker" => true,
         "secrets" | "configmaps" | "namespaces" => is_ours(before),

@@ -1,16 +1,18 @@
-//! Label selectors as `kubectl -l` takes them.
+//! `Selector`: labels that are asked for, as `kubectl -l` takes them or as a LabelSelector (meta/v1) says.
 //! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>
 
-use std::{collections::BTreeMap, fmt, str::FromStr};
+use std::{collections::BTreeMap, error::Error, fmt, str::FromStr};
+
+use serde_json::Value;
 
 /// Longest text.
 const MAX_TEXT: usize = 1024;
 
-/// Requirements, all of which must hold. Never empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Requirements, all of which must hold. The default asks for nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Selector(Vec<Requirement>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct Requirement {
     key: String,
     /// Values, one of which the label has; any value when `None`.
@@ -20,6 +22,35 @@ struct Requirement {
 }
 
 impl Selector {
+    /// Of a LabelSelector (meta/v1). `Err`: for people.
+    ///
+    /// # Errors
+    /// Where something is of another type, or an operator is not known.
+    pub fn read(selector: &Value) -> Result<Self, String> {
+        let mut all = Vec::new();
+        let text =
+            |value: &Value, what: &str| value.as_str().map(str::to_owned).ok_or_else(|| format!("{what} is no text"));
+        for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+            let values = Some(vec![text(value, &format!("matchLabels[{key}]"))?]);
+            all.push(Requirement { key: key.clone(), values, not: false });
+        }
+        for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+            let key = text(&expression["key"], "the key of an expression")?;
+            let values = expression["values"].as_array().into_iter().flatten();
+            let values: Result<Vec<String>, String> = values.map(|value| text(value, "a value")).collect();
+            let (operator, values) = (text(&expression["operator"], "an operator")?, values?);
+            let (values, not) = match operator.as_str() {
+                "In" => (Some(values), false),
+                "NotIn" => (Some(values), true),
+                "Exists" => (None, false),
+                "DoesNotExist" => (None, true),
+                other => return Err(format!("{other:?} is no operator; use In, NotIn, Exists or DoesNotExist")),
+            };
+            all.push(Requirement { key, values, not });
+        }
+        Ok(Self(all))
+    }
+
     /// Whether these labels are selected.
     pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
         self.0.iter().all(|requirement| {
@@ -32,13 +63,21 @@ impl Selector {
 }
 
 /// Why a text is no selector.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("is no label selector: {0}; write for example tier=gold,region in (eu,us),!trial")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectorError(&'static str);
+
+impl fmt::Display for SelectorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "is no label selector: {}; write for example tier=gold,region in (eu,us),!trial", self.0)
+    }
+}
+
+impl Error for SelectorError {}
 
 impl FromStr for Selector {
     type Err = SelectorError;
 
+    /// Of a text, which asks for something.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if text.trim().is_empty() {
             return Err(SelectorError("it is empty"));
@@ -114,6 +153,8 @@ impl fmt::Display for Selector {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn selects(selector: &str, labels: &[(&str, &str)]) -> bool {
@@ -157,5 +198,27 @@ mod tests {
         }
         let long = |length: usize| "a".repeat(length).parse::<Selector>().is_ok();
         assert!(long(MAX_TEXT) && !long(MAX_TEXT + 1));
+    }
+
+    #[test]
+    fn each_operator_selects_what_it_says() {
+        let selected = |selector: Value| {
+            let selector = Selector::read(&selector).unwrap();
+            let objects: [&[(&str, &str)]; 3] = [&[], &[("ring", "a")], &[("ring", "b"), ("tier", "x")]];
+            objects.map(|labels| {
+                selector.selects(&labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect())
+            })
+        };
+        let expression = |operator: &str, values: Value| {
+            selected(json!({"matchExpressions": [{"key": "ring", "operator": operator, "values": values}]}))
+        };
+        assert_eq!(selected(json!({})), [true, true, true]);
+        assert_eq!(selected(json!({"matchLabels": {"ring": "b", "tier": "x"}})), [false, false, true]);
+        assert_eq!(expression("In", json!(["a", "c"])), [false, true, false]);
+        assert_eq!(expression("NotIn", json!(["a", "c"])), [true, false, true]);
+        assert_eq!(expression("Exists", Value::Null), [false, true, true]);
+        assert_eq!(expression("DoesNotExist", Value::Null), [true, false, false]);
+        let other = json!({"matchExpressions": [{"key": "ring", "operator": "Like"}]});
+        assert!(Selector::read(&other).unwrap_err().contains("no operator"));
     }
 }
