@@ -14,6 +14,9 @@ use crate::{
 
 const CONFIGURATIONS: &str = "migrationconfigurations.broker.platform-mesh.io";
 
+/// What people say to a Migration is heeded within this, where nothing goes wrong.
+const OBEYED: Duration = Duration::from_secs(1);
+
 /// A Migration.
 struct Move {
     /// Of the origin.
@@ -36,7 +39,7 @@ impl Move {
         if state == self.state || state == "Failed" || is_leaving(now) {
             return None;
         }
-        let is_long_ago = |since: Option<Duration>| since.is_some_and(|since| at > since + HEARD);
+        let is_long_ago = |since: Option<Duration>| since.is_some_and(|since| at > since + OBEYED);
         if is_long_ago(self.paused) {
             return Some("a Migration goes on that is paused");
         }
