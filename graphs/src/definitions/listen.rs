@@ -92,10 +92,10 @@ impl Listener for Revisions {
         }
     }
 
-    /// They are known now.
+    /// They are known (again): a spoke that is to run one may have been looked at before.
     fn completed(&self, _index: &Index) {
         if let Some(graphs) = self.0.upgrade() {
-            graphs.definitions.enqueue_all();
+            graphs.look_at_all();
         }
     }
 }

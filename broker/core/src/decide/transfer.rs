@@ -112,7 +112,13 @@ impl<'a> Pass<'a> {
                 self.report(assigned, to, phase, why);
                 self.shown(site, copy, successor.in_sync, assigned);
             }
-            (Some((phase, why)), _) => self.hold(transfer, phase, why),
+            (Some((phase, why)), _) => {
+                // The new copy is ready, and no Migration can be made.
+                if migration.is_none() {
+                    self.is_late(assigned);
+                }
+                self.hold(transfer, phase, why);
+            }
             (None, Some(copy)) => self.cut_over(transfer, site, copy, &successor),
             // Behind the switch: before it a copy that is not there is not ready either.
             (None, None) => self.await_copy(site, assigned, &successor),
@@ -231,6 +237,12 @@ impl<'a> Pass<'a> {
             },
         };
         self.report(assigned, to, phase, waits);
+        // A stage takes its own time. Anything else may be refused for ever, by a consumer or by a provider.
+        if migration
+            .is_none_or(|migration| migration.has_ended() || migration.state == MigrationState::InitialCompleted)
+        {
+            self.is_late(assigned);
+        }
         let brings = self.is_writing(Subject::Related);
         // What is being written is told with what comes of it: one write instead of two.
         if !brings {

@@ -173,6 +173,16 @@ fn nothing_counts_that_went_with_its_kind() {
     tell(&plan).hold(&calm(&plan));
 }
 
+/// A broker that had stood still past its lease made a namespace when it woke up. A provider whose AcceptAPI had gone with its CRD
+/// was given new objects. In the others a consumer's kind had vanished.
+#[test]
+fn what_was_found_by_chance_stays_away() {
+    for seed in [1_037, 11_000_164, 11_000_718, 12_000_980] {
+        let plan = Plan::drawn(seed);
+        tell(&plan).hold(&calm(&plan));
+    }
+}
+
 /// Whoever came to lead while a watch was behind once let go of what the leader before had made a moment ago.
 #[test]
 fn whoever_comes_to_lead_goes_by_what_is_there() {

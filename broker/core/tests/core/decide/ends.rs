@@ -210,3 +210,16 @@ fn a_status_that_is_on_its_way_is_not_shown_yet() {
     assert!(shown.starts_with(&[on_its_way]) && shown.ends_with(&[there]), "{shown:?}");
     assert!(shown.iter().all(|seen| *seen == on_its_way || *seen == there), "{shown:?}");
 }
+
+#[test]
+fn a_move_that_is_held_up_for_long_gives_its_turn_back() {
+    for (state, rests) in [(MigrationState::CutoverCompleted, true), (MigrationState::CutoverInProgress, false)] {
+        let mut world = migrating(MigrationState::CutoverInProgress);
+        world.edit_copy("p1", &web(), |copy| copy["metadata"]["finalizers"] = json!(["theirs/one"]));
+        let now = world.millis;
+        world.moves.reach(state, now);
+        assert!(!world.settle_briefly(&web()).rests, "it may be over in a moment");
+        world.millis += 3_600_000;
+        assert_eq!(world.look(&web()).rests, rests, "{state:?}");
+    }
+}
