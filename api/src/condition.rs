@@ -37,6 +37,8 @@ pub const NOT_ACCEPTED: &str = "NotAccepted";
 pub const FIGHTING: &str = "Fighting";
 /// Reason: the broker's credentials do not allow a call it needs.
 pub const FORBIDDEN: &str = "Forbidden";
+/// Reason: a webhook that has to be asked before anything is stored gives no answer.
+pub const ADMISSION_FAILED: &str = "AdmissionFailed";
 /// Reason: the namespace at the provider is being deleted.
 pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 /// Reason: the object, or what it names, may not be in its namespace of the coordination cluster.

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use broker_api::graphs::{keys, rollout::Offboarding};
+use broker_api::{
+    condition,
+    graphs::{keys, rollout::Offboarding},
+};
 use graphs_core::{
     crd::{self, Verdict},
     definition::{self, AT_ONCE, Instance},
@@ -432,6 +435,13 @@ impl Machine for SpokeMachine {
             if write.subject == Subject::Instance || matches!(write.op, Op::Delete { .. }) {
                 let what = format!("{}: {} {}: {}", key.cluster, write.kind.kind, write.name, refusal.message);
                 return self.say(key, &Note::warning("OffboardingRefused", what), &mut record);
+            }
+            if refusal.reason == condition::ADMISSION_FAILED
+                && let Some(begun) = &mut record.begun
+            {
+                // It may answer in a moment: until the deadline that is waited for.
+                begun.error.clone_from(&refusal.message);
+                return;
             }
             let (revision, message) = (record.wanted, format!("{}: {}", refusal.reason, refusal.message));
             record.refused = Some(Trouble { revision, reason: Reason::ApplyRefused, message });

@@ -31,7 +31,7 @@ pub(crate) fn refusal<S>(error: &CallError, write: &Write<S>, program: &str) -> 
             (condition::FORBIDDEN, format!("{program} may not write {place}: {why}; grant it in that cluster's RBAC"))
         }
         CallError::AdmissionFailed(why) => (
-            condition::FORBIDDEN,
+            condition::ADMISSION_FAILED,
             format!("{place} cannot be admitted: {why}; mend that webhook in that cluster, or take it out"),
         ),
         CallError::TooLarge(why) => (
