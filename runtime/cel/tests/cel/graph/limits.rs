@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use runtime_cel::{
     expression::ExpressionError,
-    graph::{Variable, functions},
+    graph::{Evaluator, Variable, functions},
 };
 use serde_json::{Value, json};
 
@@ -239,5 +239,41 @@ proptest! {
         if let Err(error) = value_of(&patient(), &source, &json!({"a": {"b": [1, "x"]}})) {
             prop_assert!(!error.to_string().contains("panicked"), "{}", error);
         }
+    }
+}
+
+#[test]
+fn what_comes_of_an_expression_is_counted_to_the_byte() {
+    let fits = |source: &str, json: usize| {
+        let mut limits = wide();
+        limits.values.json = json;
+        value_of(&Evaluator::with_limits(limits), source, &Value::Null)
+    };
+    for (source, bytes) in [
+        ("null", 4),
+        ("[true]", 7),
+        ("12", 2),
+        ("'ab'", 4),
+        ("'\"\\n'", 6),
+        ("'\\u0001'", 8),
+        ("[1, 2, 3]", 8),
+        ("{'a': 1, 'b': 2, 'c': 3}", 20),
+    ] {
+        assert!(fits(source, bytes).is_ok(), "{source}: {:?}", fits(source, bytes));
+        let more = fits(source, bytes - 1);
+        assert!(matches!(more, Err(ExpressionError::TooCostly { .. })), "{source}: {more:?}");
+    }
+}
+
+#[test]
+fn what_comes_of_an_expression_is_no_deeper_than_it_may_be() {
+    let deep = |open: &str, close: &str, levels: usize| {
+        let mut limits = wide();
+        limits.values.depth = 3;
+        let source = format!("{}1{}", open.repeat(levels), close.repeat(levels));
+        value_of(&Evaluator::with_limits(limits), &source, &Value::Null).is_ok()
+    };
+    for (open, close) in [("[", "]"), ("{'a': ", "}")] {
+        assert!(deep(open, close, 3) && !deep(open, close, 4), "{open}");
     }
 }

@@ -34,7 +34,7 @@ fn patient() -> Evaluator {
 /// The value of an expression over the fields of this object.
 fn value_of(evaluator: &Evaluator, source: &str, variables: &Value) -> Result<Value, ExpressionError> {
     let program = evaluator.compile("", source)?;
-    let fields = variables.as_object().unwrap();
+    let fields = variables.as_object().cloned().unwrap_or_default();
     let variables: Vec<Variable<'_>> =
         fields.iter().map(|(name, value)| Variable::dynamic(name, Arc::new(value.clone()))).collect();
     evaluator.evaluate(&program, &variables)
