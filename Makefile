@@ -167,7 +167,7 @@ fuzz: need-cargo need-cc ## Feed the readers of what strangers write with what c
 
 # Everything that is broken is in one build.
 .PHONY: mutants
-mutants: need-cargo need-cc ## Break decisions and runtime in 81 ways, and see the simulator notice each (MUTANT=7,12: only these)
+mutants: need-cargo need-cc ## Break decisions and runtime in 82 ways, and see the simulator notice each (MUTANT=7,12: only these)
 	cargo run --locked --package mutants -- --only '$(MUTANT)'
 
 .PHONY: lint

@@ -39,6 +39,8 @@ pub const FIGHTING: &str = "Fighting";
 pub const FORBIDDEN: &str = "Forbidden";
 /// Reason: a webhook that has to be asked before anything is stored gives no answer.
 pub const ADMISSION_FAILED: &str = "AdmissionFailed";
+/// Reason: an API server that answers otherwise fails at the write again and again.
+pub const WRITE_FAILED: &str = "WriteFailed";
 /// Reason: the namespace at the provider is being deleted.
 pub const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
 /// Reason: the object, or what it names, may not be in its namespace of the coordination cluster.

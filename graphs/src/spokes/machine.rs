@@ -436,7 +436,7 @@ impl Machine for SpokeMachine {
                 let what = format!("{}: {} {}: {}", key.cluster, write.kind.kind, write.name, refusal.message);
                 return self.say(key, &Note::warning("OffboardingRefused", what), &mut record);
             }
-            if refusal.reason == condition::ADMISSION_FAILED
+            if [condition::ADMISSION_FAILED, condition::WRITE_FAILED].contains(&refusal.reason)
                 && let Some(begun) = &mut record.begun
             {
                 // It may answer in a moment: until the deadline that is waited for.

@@ -100,6 +100,12 @@ fn longest_wait(reason: &str) -> u64 {
     }
 }
 
+/// How long a write waits that was refused so many times before, in milliseconds.
+fn wait(before: u32, reason: &str, luck: u64) -> u64 {
+    let wait = REFUSED_MILLIS.saturating_mul(1 << before.min(10)).min(longest_wait(reason));
+    wait - wait * luck.min(1000) / 2000
+}
+
 /// What is remembered of the writes of one key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory<S> {
@@ -201,13 +207,29 @@ impl<S: Subject> Memory<S> {
     /// half, so that not all that one refusal concerns comes back at once.
     pub fn refused(&mut self, subject: S, intent: [u8; 8], reason: &'static str, message: String, now: u64, luck: u64) {
         let before = self.trouble_with(subject, intent).map_or(0, |trouble| trouble.count);
-        let wait = REFUSED_MILLIS.saturating_mul(1 << before.min(10)).min(longest_wait(reason));
-        let until = now + wait - wait * luck.min(1000) / 2000;
-        self.forget_trouble(subject, intent);
+        let until = now + wait(before, reason, luck);
+        self.keep_trouble(Trouble { subject, intent, reason, message, until, count: before + 1 });
+    }
+
+    /// A write failed at an API server that answers otherwise. What has failed so [`REPEATS`] times in a row is as good as
+    /// refused: returns whether it has.
+    pub fn failed(&mut self, subject: S, intent: [u8; 8], message: String, now: u64, luck: u64) -> bool {
+        let reason = condition::WRITE_FAILED;
+        let earlier = self.trouble_with(subject, intent).filter(|trouble| trouble.reason == reason);
+        let count = earlier.map_or(0, |trouble| trouble.count) + 1;
+        let often = count.checked_sub(REPEATS);
+        // Before that whoever sends it waits.
+        let until = often.map_or(now, |often| now + wait(often, reason, luck));
+        self.keep_trouble(Trouble { subject, intent, reason, message, until, count });
+        often.is_some()
+    }
+
+    fn keep_trouble(&mut self, trouble: Trouble<S>) {
+        self.forget_trouble(trouble.subject, trouble.intent);
         if self.troubles.len() >= FEW + S::MOST {
             self.troubles.remove(0);
         }
-        self.troubles.push(Trouble { subject, intent, reason, message, until, count: before + 1 });
+        self.troubles.push(trouble);
     }
 
     /// What a newer write about the subject replaces: where there are many, that of the intent.
@@ -418,6 +440,29 @@ mod tests {
             assert_eq!(waits(reason, 0), [2, 4, 8, 16, 32, 60, 60, 60, 60, 60, 60, 60], "{reason}");
         }
         assert_eq!(waits(condition::NAMESPACE_TERMINATING, 0)[..4], [2, 4, 8, 8]);
+    }
+
+    #[test]
+    fn a_write_that_fails_again_and_again_is_as_good_as_refused() {
+        let (mut memory, mut now) = (Memory::default(), 1_000_000);
+        let fail = |memory: &mut Memory, now| memory.failed(Part::Copy, INTENT, "HTTP 500".into(), now, 0);
+        for _ in 1..REPEATS {
+            assert!(!fail(&mut memory, now));
+            assert_eq!(memory.pace(Part::Copy, INTENT, now), Pace::Go, "whoever sends it waits");
+        }
+        for wait in [2000, 4000, 8000] {
+            assert!(fail(&mut memory, now));
+            assert_eq!(memory.pace(Part::Copy, INTENT, now), Pace::Wait(wait));
+            assert_eq!(memory.pace(Part::Copy, [2; 8], now), Pace::Go);
+            now += wait;
+        }
+        assert_eq!(memory.trouble(Part::Copy).map(|trouble| trouble.reason), Some(condition::WRITE_FAILED));
+        memory.wrote(Part::Copy, INTENT, None, now);
+        assert!(!fail(&mut memory, now), "not in a row");
+        for _ in 0..REPEATS {
+            memory.refused(Part::Copy, INTENT, condition::FORBIDDEN, "no".into(), now, 0);
+        }
+        assert!(!fail(&mut memory, now), "what was refused has not failed");
     }
 
     #[test]

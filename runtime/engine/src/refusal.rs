@@ -34,6 +34,10 @@ pub(crate) fn refusal<S>(error: &CallError, write: &Write<S>, program: &str) -> 
             condition::ADMISSION_FAILED,
             format!("{place} cannot be admitted: {why}; mend that webhook in that cluster, or take it out"),
         ),
+        CallError::UnknownOutcome(why) => (
+            condition::WRITE_FAILED,
+            format!("the API server fails at {place} again and again: {why}; look into its log"),
+        ),
         CallError::TooLarge(why) => (
             condition::TOO_LARGE,
             format!("{place} is larger than its API server takes: {why}; make the object smaller"),

@@ -191,7 +191,7 @@ impl<M: Machine> Sending<'_, M> {
                 self.suspect();
                 self.wait_for_what_was_sent(&error);
                 machine.failed(key, write, &error);
-                return Sent::Failed;
+                return self.failed(&error);
             }
             CallError::Conflict(_) | CallError::AlreadyExists(_) | CallError::NotFound(_) => {
                 match self.look_what_is_there().await {
@@ -212,13 +212,30 @@ impl<M: Machine> Sending<'_, M> {
                 refusal(&error, write, self.program())
             }
         };
-        warn!(%key, reason = refused.reason, message = refused.message, "write refused");
-        let now = clock::now().millis;
-        machine.refused(key, write, &refused);
-        let Refusal { reason, message } = refused;
-        let luck = runtime_fleet::random::within(0..=1000);
+        let (now, luck) = (clock::now().millis, luck());
+        let Refusal { reason, message } = refused.clone();
         machine.remember(key, |memory| memory.refused(write.subject, write.intent, reason, message, now, luck));
+        self.refused(&refused)
+    }
+
+    fn refused(&self, refused: &Refusal) -> Sent {
+        warn!(key = %self.key, reason = refused.reason, message = refused.message, "write refused");
+        self.machine.refused(self.key, self.write, refused);
         Sent::Refused
+    }
+
+    /// No answer came, or the API server's word that it has failed. Where that is so again and again, and the API server is said
+    /// to be ready all the same, it is this write that it fails at: the others need not wait for it.
+    fn failed(&self, error: &CallError) -> Sent {
+        let Self { machine, key, write, .. } = *self;
+        if !matches!(error, CallError::UnknownOutcome(_)) {
+            return Sent::Failed;
+        }
+        let (now, luck) = (clock::now().millis, luck());
+        let refused = refusal(error, write, self.program());
+        let message = refused.message.clone();
+        let again = machine.remember(key, |memory| memory.failed(write.subject, write.intent, message, now, luck));
+        if again == Some(true) { self.refused(&refused) } else { Sent::Failed }
     }
 
     /// What was sent may have been done all the same.
@@ -243,10 +260,11 @@ impl<M: Machine> Sending<'_, M> {
                 info!(key = %self.key, namespace = name, cluster = %self.write.cluster, "namespace created");
                 Ok(Sent::Prepared)
             }
-            Err(CallError::AlreadyExists(_)) => Ok(Sent::Prepared),
+            // Somebody else has just made it. Where it is not there all the same, the wait grows.
+            Err(CallError::AlreadyExists(_)) => Ok(Sent::Failed),
             Err(error) if error.suspects_cluster() => {
                 self.suspect();
-                Ok(Sent::Failed)
+                Ok(self.failed(&error))
             }
             Err(error) => Err(no_namespace(&error, self.write, self.program())),
         }
@@ -309,6 +327,11 @@ impl<M: Machine> Sending<'_, M> {
             None => Sent::Failed,
         }
     }
+}
+
+/// By how much of a thousand what waits waits shorter than it might.
+fn luck() -> u64 {
+    runtime_fleet::random::within(0..=1000)
 }
 
 fn name_of(op: &Op) -> &'static str {

@@ -241,7 +241,10 @@ impl Wire {
             Some(Outage::Silent) => return pending().await,
             Some(Outage::Forbidden) if is_about_objects(request.uri().path()) => return refusal(403, "you may not"),
             Some(Outage::Unauthorized) => return refusal(401, "nobody knows you"),
-            Some(Outage::Forbidden) | None => {}
+            Some(Outage::Broken) if writes && is_about_objects(request.uri().path()) => {
+                return refusal(500, "it has failed");
+            }
+            Some(Outage::Forbidden | Outage::Broken) | None => {}
         }
         let slow = self.state().weather.slow;
         // A sleep takes a millisecond at the least.

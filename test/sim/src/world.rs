@@ -31,6 +31,8 @@ pub enum Outage {
     Forbidden,
     /// Nobody is known any more: whatever they show, it has expired.
     Unauthorized,
+    /// Whatever is to be written of objects, it fails at it.
+    Broken,
 }
 
 /// 2026-01-01T00:00:00Z: when every world begins.

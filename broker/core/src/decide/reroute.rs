@@ -187,9 +187,9 @@ impl<'a> Pass<'a> {
         self.begin(origin, &next, Some(best), note);
     }
 
-    /// Whether a move has had its time, whatever it waits for. It may take for ever then: others move meanwhile. Else it is
-    /// looked at again when it has.
-    pub(super) fn is_late(&mut self, assigned: &Assigned) -> bool {
+    /// A move that has had its time, whatever it waits for, may take for ever: others move meanwhile. Else it is looked at again
+    /// when it has. Returns whether it has.
+    pub(super) fn rest_if_late(&mut self, assigned: &Assigned) -> bool {
         let timeout = self.snapshot.moves.patience.ready_timeout;
         let passed = self.snapshot.memory.moving_for(assigned.epoch, self.snapshot.now.millis);
         if let Some(left) = timeout.checked_sub(passed).filter(|left| *left > 0) {
@@ -203,7 +203,7 @@ impl<'a> Pass<'a> {
     /// The new copy has had its time to become ready: if there is somebody else, the object goes there.
     pub(super) fn times_out(&mut self, transfer: &Transfer<'a, '_>) -> bool {
         let Transfer { origin, assigned, to, gone, .. } = *transfer;
-        if !self.is_late(assigned) || assigned.pinned {
+        if !self.rest_if_late(assigned) || assigned.pinned {
             return false;
         }
         let why = format!("provider {} was not ready in time", to.name());

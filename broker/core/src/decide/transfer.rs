@@ -115,7 +115,7 @@ impl<'a> Pass<'a> {
             (Some((phase, why)), _) => {
                 // The new copy is ready, and no Migration can be made.
                 if migration.is_none() {
-                    self.is_late(assigned);
+                    self.rest_if_late(assigned);
                 }
                 self.hold(transfer, phase, why);
             }
@@ -241,7 +241,7 @@ impl<'a> Pass<'a> {
         if migration
             .is_none_or(|migration| migration.has_ended() || migration.state == MigrationState::InitialCompleted)
         {
-            self.is_late(assigned);
+            self.rest_if_late(assigned);
         }
         let brings = self.is_writing(Subject::Related);
         // What is being written is told with what comes of it: one write instead of two.

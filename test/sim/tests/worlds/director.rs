@@ -115,7 +115,6 @@ impl<'a> Director<'a> {
         let resume = async {
             loop {
                 resume_all(stage).await;
-                people::order(stage, Order::Resume).await;
                 sleep(Duration::from_secs(20)).await;
             }
         };
@@ -136,7 +135,6 @@ impl<'a> Director<'a> {
             done = finished => done?,
             () = resume => {}
         }
-        people::order(stage, Order::Resume).await;
         resume_all(stage).await;
         Ok(())
     }
@@ -365,7 +363,9 @@ pub(crate) fn copies_at(provider: &ApiServer, thing: Thing) -> Vec<(String, Stri
     its.map(|((namespace, name), copy)| (namespace, name, (*copy).clone())).collect()
 }
 
+/// Nothing is held up any more, no object and no move.
 async fn resume_all(stage: &Stage) {
+    people::order(stage, Order::Resume).await;
     for thing in Thing::all(stage.tenants) {
         let server = stage.server(thing.tenant);
         let ann = Person { name: "ann", server: &server };

@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 
 use crate::{
     furnished::Furnished,
-    people::MIGRATIONS,
     provider::base64,
-    stage::{CERTIFICATE, DEFINITIONS, FOREIGN, HUB, PRIVATE, PROVIDERS, SHOP, Stage},
+    stage::{CERTIFICATE, DEFINITIONS, FOREIGN, HUB, MIGRATIONS, PRIVATE, PROVIDERS, SHOP, Stage},
 };
 
 /// Who moved what how often is chance, and so are Events: of what went wrong some tell more.

@@ -13,9 +13,8 @@ use sim::{ApiServer, Deed, Outage};
 use crate::{
     act::Thing,
     director::{definition, is_going},
-    people::MIGRATIONS,
     provider::Mood,
-    stage::{ACCEPT_APIS, CERTIFICATE, FOREIGN, HUB, PRIVATE, SHOP, Stage},
+    stage::{ACCEPT_APIS, CERTIFICATE, FOREIGN, HUB, MIGRATIONS, PRIVATE, SHOP, Stage},
 };
 
 /// What a provider does with objects.
@@ -53,8 +52,23 @@ pub(crate) fn heeded(stage: &Stage) -> Result<(), String> {
             }
             Some(Stand::Takes | Stand::Keeps) => {}
         }
+        is_told(stage, &origin).map_err(|why| format!("{thing:?} {why}"))?;
     }
     Ok(())
+}
+
+/// Whether the consumer is shown what its copy says, where any other copy is at a provider that fails at all writes.
+fn is_told(stage: &Stage, origin: &Value) -> Result<(), String> {
+    let copy_at = |name: &&str| {
+        let mut copies = stage.server(name).objects(CERTIFICATE).into_values();
+        copies.find(|copy| copy["metadata"]["annotations"][keys::CONSUMER_UID] == origin["metadata"]["uid"])
+    };
+    let is_broken = |name: &&str| stage.world.outage(name) == Some(Outage::Broken);
+    let (broken, others): (Vec<&str>, Vec<&str>) = stage.providers.iter().copied().partition(is_broken);
+    let copies: Vec<_> = others.iter().filter_map(copy_at).collect();
+    let [copy] = &copies[..] else { return Ok(()) };
+    let (says, shows) = (&copy["status"]["status"], &origin["status"]["status"]);
+    if broken.is_empty() || says == shows { Ok(()) } else { Err(format!("shows {shows}, and its copy says {says}")) }
 }
 
 fn is_reached(stage: &Stage, name: &str) -> bool {

@@ -10,10 +10,8 @@ use crate::{
     act::{Act, Order, Policy, Thing},
     chance::Chance,
     person::Person,
-    stage::{CERTIFICATE, HUB, PROVIDERS, SHOP, Stage},
+    stage::{CERTIFICATE, HUB, MIGRATIONS, PROVIDERS, SHOP, Stage},
 };
-
-pub(crate) const MIGRATIONS: &str = "migrations.broker.platform-mesh.io";
 
 fn path(namespace: &str, name: &str) -> String {
     format!("/apis/broker.platform-mesh.io/v1alpha1/namespaces/{namespace}/migrations{name}")

@@ -119,6 +119,14 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ),
         ("its provider leaves for good", from_a(&[Leave(A), Nothing, Nothing])),
         ("its provider knows nobody any more", from_a(&[Outage(A, How::Unauthorized), Edit(ONE, 1), Heal(A)])),
+        (
+            "the provider that it leaves fails at all writes",
+            from_a(&[Outage(A, How::Broken), Policy(A, Says::Drained), Nothing, Nothing, Mood(B, Works::Failing)]),
+        ),
+        (
+            "its consumer fails at all writes",
+            from_a(&[Outage(HOMER, How::Broken), Edit(ONE, 1), Policy(A, Says::Drained), Heal(HOMER)]),
+        ),
         ("the hub cannot be reached", from_a(&[Outage(HUB, How::Silent), Edit(ONE, 1), Heal(HUB), Edit(ONE, 2)])),
         ("the hub cannot be reached in mid-move", staged(&[Outage(HUB, How::Refused), Edit(ONE, 1), Heal(HUB)])),
         ("the kubeconfigs change", from_a(&[Rotate(A, 1), Rotate(HOMER, 1), Edit(ONE, 1), Rotate(A, 2)])),

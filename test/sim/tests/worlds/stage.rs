@@ -35,6 +35,7 @@ pub(crate) const FOREIGN: &str = "sim.io/foreign";
 const GROUPS: [&str; 2] = [keys::GROUP, "example.platform-mesh.io"];
 
 pub(crate) const ACCEPT_APIS: &str = "acceptapis.broker.platform-mesh.io";
+pub(crate) const MIGRATIONS: &str = "migrations.broker.platform-mesh.io";
 pub(crate) const ACCEPT: &str = "/apis/broker.platform-mesh.io/v1alpha1/namespaces/default/acceptapis";
 pub(crate) const CONFIGURATIONS: &str =
     "/apis/broker.platform-mesh.io/v1alpha1/namespaces/broker/migrationconfigurations";

@@ -11,10 +11,7 @@ use serde_json::{Value, json};
 use sim::{AFTER_ALL, Entry};
 
 use super::{Away, Seen, Step, annotation, assigned, done_to, is_foreign, is_leaving};
-use crate::{
-    people::MIGRATIONS,
-    stage::{CERTIFICATE, HUB},
-};
+use crate::stage::{CERTIFICATE, HUB, MIGRATIONS};
 
 /// Who can be reached again is found to be within this: whoever waited for an answer in silence has to give up first.
 const FOUND: Duration = Duration::from_mins(1);

@@ -7,10 +7,7 @@ use serde_json::Value;
 use sim::Entry;
 
 use super::{HEARD, Seen, Step, annotation, held::Held, is_leaving};
-use crate::{
-    people::MIGRATIONS,
-    stage::{CERTIFICATE, HUB},
-};
+use crate::stage::{CERTIFICATE, HUB, MIGRATIONS};
 
 const CONFIGURATIONS: &str = "migrationconfigurations.broker.platform-mesh.io";
 

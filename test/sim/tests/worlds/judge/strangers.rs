@@ -6,10 +6,7 @@ use broker_api::keys;
 use serde_json::{Value, json};
 
 use super::{Step, annotation, is_foreign, is_leaving};
-use crate::{
-    people::MIGRATIONS,
-    stage::{CERTIFICATE, FOREIGN, HUB, PRIVATE, PROVIDERS},
-};
+use crate::stage::{CERTIFICATE, FOREIGN, HUB, MIGRATIONS, PRIVATE, PROVIDERS};
 
 /// Whether a write of the broker is to what is its own, or to what it may write to.
 pub(super) fn check_stranger(step: &Step<'_>) -> Result<(), String> {
