@@ -2,22 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{patient, value_of};
-
-fn all_true(sources: &[&str]) {
-    let evaluator = patient();
-    for source in sources {
-        assert_eq!(value_of(&evaluator, source, &json!({})), Ok(json!(true)), "{source}");
-    }
-}
-
-fn all_fail(sources: &[(&str, &str)]) {
-    let evaluator = patient();
-    for (source, says) in sources {
-        let error = value_of(&evaluator, source, &json!({})).unwrap_err().to_string();
-        assert!(error.contains(says), "{source}: {error}");
-    }
-}
+use super::{all_fail, all_true, patient, value_of};
 
 #[test]
 fn texts() {
@@ -135,7 +120,7 @@ fn lists_and_maps() {
         "[].sum() == 0 && [0.5, 0.25].sum() == 0.75 && [duration('1m')].sum() == duration('60s')",
         "[2, 1].min() == 1 && [timestamp(1), timestamp(0)].max() == timestamp(1) && [dyn(1), 2.5].max() == 2.5",
         "[1, 2, 2].isSorted() && ![2, 1].isSorted() && [true].isSorted() && ['a', 'B'].isSorted() == false",
-        "[1, 2].indexOf(2.0) == 1 && [1, 2, 1].lastIndexOf(1u) == 2 && [].indexOf(1) == -1",
+        "[1, 2].indexOf(2.0) == 1 && [1, 2, 1].lastIndexOf(1u) == 2 && [].indexOf(1) == -1 && [1, 2, 3, 1].lastIndexOf(2) == 1",
         "lists.range(3).map(i, i * i) == [0, 1, 4] && lists.setAtIndex([1], 0, 2) == [2]",
         "lists.insertAtIndex([1], 1, 2) == [1, 2] && lists.removeAtIndex([1, 2], 0) == [2]",
         "{'a': 1}.merge({'a': 'x', 'b': 2}) == {'a': 'x', 'b': 2} && {1: 2}.merge({1u: 3}).size() == 2",
@@ -181,6 +166,10 @@ fn loops() {
         "optional.of(1).or(optional.of(2)) == optional.of(1) && optional.none().or(optional.of(2)).value() == 2",
         "!optional.ofNonZeroValue({}).hasValue() && !optional.ofNonZeroValue(null).hasValue() && optional.ofNonZeroValue([0]).hasValue()",
         "!optional.ofNonZeroValue(duration('0s')).hasValue() && !optional.ofNonZeroValue(b'').hasValue()",
+        "!optional.ofNonZeroValue(0u).hasValue() && optional.ofNonZeroValue(1u).hasValue()",
+        "!optional.ofNonZeroValue(0.0).hasValue() && !optional.ofNonZeroValue(-0.0).hasValue() && optional.ofNonZeroValue(0.5).hasValue()",
+        // Of moments it is not 1970 that is nothing, but the beginning of Go's time.
+        "!optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue() && optional.ofNonZeroValue(timestamp(0)).hasValue()",
     ]);
     all_fail(&[
         ("[1].transformMap(i, v, [v], v)", "neither true nor false"),
@@ -191,6 +180,7 @@ fn loops() {
         ("optional.of([1]).map(x, x)", "cannot be looped over"),
         ("[1].map(1, 1)", "not an identifier"),
         ("[1].map(a.b, 1)", "not an identifier"),
+        ("[1].map(.x, 1)", "not an identifier"),
         ("[1].transformList(i, i, i)", "duplicate variable name: i"),
         ("cel.bind(1, 2, 3)", "simple identifiers"),
         ("has(1)", "invalid argument to has()"),
@@ -318,6 +308,9 @@ fn names_are_what_comes_from_outside() {
         ("json.marshal(json) + hash.sha256(s) + hash.x", vec!["hash", "json", "s"]),
         ("type(x) == int && type(y) == google.protobuf.Timestamp && google.x == 1", vec!["google", "x", "y"]),
         ("map.spec.x == list.size() && string(int[0]) == type(map)", vec!["int", "list", "map"]),
+        // No more than the name of a type, and no type though it ends, or begins, like one.
+        ("type(x) == google.protobuf.Timestamp", vec!["x"]),
+        ("x.IP + protobuf.Timestamp", vec!["protobuf", "x"]),
         ("runtime.newCondition({type: 'A', status: s})", vec!["runtime", "s"]),
         ("runtime.condition(schema, 'Ready').status", vec!["runtime", "schema"]),
         ("has(a.b.c) && [?b] == {?'x': c}", vec!["a", "b", "c"]),
@@ -328,11 +321,14 @@ fn names_are_what_comes_from_outside() {
         assert_eq!(program.variables(), names, "{source}");
     }
     // Variables may have the names of types and of functions' spaces.
-    let values = json!({"map": {"x": 1}, "json": {"y": "a"}, "list": [1, 2], "url": {"z": 3}});
+    let values = json!({
+        "map": {"x": 1}, "json": {"y": "a"}, "list": [1, 2], "url": {"z": 3}, "x": {"IP": 5}, "protobuf": {"Timestamp": 6},
+    });
     for (source, expected) in [
         ("map.x + list[0] + url.z", json!(5)),
         ("json.marshal(json)", json!("{\"y\":\"a\"}")),
         ("json.y", json!("a")),
+        ("x.IP + protobuf.Timestamp", json!(11)),
         ("map.map(k, list.map(v, v)).size()", json!(1)),
     ] {
         assert_eq!(value_of(&evaluator, source, &values), Ok(expected), "{source}");
@@ -341,7 +337,7 @@ fn names_are_what_comes_from_outside() {
 
 #[test]
 fn macros_become_the_nodes_that_the_checker_of_types_knows() {
-    use cel_interpreter::common::ast::Expr;
+    use cel_interpreter::common::ast::{Expr, operators};
     use runtime_cel::graph::macros;
 
     let evaluator = patient();
@@ -358,6 +354,14 @@ fn macros_become_the_nodes_that_the_checker_of_types_knows() {
         assert_eq!(comprehension.accu_var, accumulator, "{source}");
         assert_eq!((comprehension.iter_var.as_str(), comprehension.iter_var2.as_deref()), variables, "{source}");
         assert_eq!(macros::bound(comprehension), variables.0 == macros::UNUSED, "{source}");
+    }
+    // `all` goes on while it is true, `exists` while it is not.
+    for (source, negated) in [("l.all(x, x)", false), ("l.exists(x, x)", true)] {
+        let program = evaluator.compile("", source).unwrap();
+        let Expr::Comprehension(comprehension) = &program.expression().expr else { panic!("{source}") };
+        let goes_on = format!("{:?}", comprehension.loop_cond);
+        assert!(goes_on.contains(operators::NOT_STRICTLY_FALSE), "{source}: {goes_on}");
+        assert_eq!(goes_on.contains(operators::LOGICAL_NOT), negated, "{source}: {goes_on}");
     }
     let value: Value =
         json!(format!("{:?}", evaluator.compile("", "l.transformMapEntry(i, v, {v: i})").unwrap().expression()));

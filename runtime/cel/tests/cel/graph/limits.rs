@@ -277,3 +277,81 @@ fn what_comes_of_an_expression_is_no_deeper_than_it_may_be() {
         assert!(deep(open, close, 3) && !deep(open, close, 4), "{open}");
     }
 }
+
+#[test]
+fn values_are_compared_read_and_shown_no_deeper_than_twice_what_a_result_may_be() {
+    let answer = |source: &str| {
+        let mut limits = wide();
+        limits.values.depth = 3;
+        value_of(&Evaluator::with_limits(limits), source, &Value::Null)
+    };
+    let nested = |open: &str, close: &str, levels: usize| format!("{}1{}", open.repeat(levels), close.repeat(levels));
+    let list = |levels| nested("[", "]", levels);
+    let map = |levels| nested("{\"a\": ", "}", levels);
+    for levels in [6, 7] {
+        let optional = nested("optional.of(", ")", levels);
+        let (list, map) = (list(levels), map(levels));
+        for source in [
+            format!("{list} == {list}"),
+            format!("{map} == {map}"),
+            format!("{optional} == {optional}"),
+            format!("[{list}].distinct() != []"),
+            format!("[{map}].distinct() != []"),
+            format!("[{optional}].distinct() != []"),
+            format!("'%s'.format([{list}]) != ''"),
+            format!("'%s'.format([{map}]) != ''"),
+            format!("json.unmarshal('{list}') != null"),
+            format!("json.unmarshal('{map}') != null"),
+            // Of these the innermost is not looked into.
+            format!("[{list}].flatten(100) != []"),
+            format!("{{'a': {map}}}.deepMerge({{'a': {map}}}) != {{}}"),
+        ] {
+            let answer = answer(&source);
+            let refused = matches!(answer, Err(ExpressionError::TooCostly { .. }));
+            assert!(if levels == 6 { answer == Ok(json!(true)) } else { refused }, "{source}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn a_text_that_is_made_is_as_long_as_it_may_be_and_no_byte_longer() {
+    let answer = |source: &str, text: usize| {
+        let mut limits = wide();
+        limits.values.text = text;
+        value_of(&Evaluator::with_limits(limits), source, &json!({"s": "xxxxx"}))
+    };
+    for (source, bytes) in [
+        ("('ab' + 'cde').size()", 5),
+        ("(b'ab' + b'cde').size()", 5),
+        ("base64.encode(b'123456789').size()", 12),
+        ("base64.encode(b'1').size()", 4),
+        ("json.marshal(b'123456789').size()", 12),
+        ("'aaaa'.replace('aa', 'bbb').size()", 6),
+        ("'aaaa'.replace('aa', 'bbb', 1).size()", 5),
+        ("['aa', 'bbb'].join('-').size()", 6),
+        ("'%x'.format(['abc']).size()", 6),
+        ("'-%s'.format(['abc']).size()", 4),
+        ("random.seededString(9, 'a').size()", 9),
+        // Not made, but tried, which takes as long.
+        ("'abc'.matches('b')", 3),
+    ] {
+        assert!(answer(source, bytes).is_ok(), "{source}: {:?}", answer(source, bytes));
+        let more = answer(source, bytes - 1);
+        assert!(matches!(more, Err(ExpressionError::TooCostly { .. })), "{source}: {more:?}");
+    }
+    // A text of the object may be longer, and what is made of it, as long as it does not grow.
+    assert_eq!(answer("s.replace('x', 'y').size()", 3), Ok(json!(5)));
+    assert_eq!(answer("s.replace('x', '').size()", 3), Ok(json!(0)));
+}
+
+#[test]
+fn what_is_given_is_no_deeper_in_a_result_than_what_is_made() {
+    let deep = |given: Value| {
+        let mut limits = wide();
+        limits.values.depth = 3;
+        value_of(&Evaluator::with_limits(limits), "d", &json!({"d": given})).is_ok()
+    };
+    assert!(deep(json!([[[1]]])) && !deep(json!([[[[1]]]])));
+    assert!(deep(json!({"a": {"a": {"a": 1}}})) && !deep(json!({"a": {"a": {"a": {"a": 1}}}})));
+    assert!(deep(json!({"a": [{"a": 1}]})) && !deep(json!({"a": [{"a": [1]}]})));
+}

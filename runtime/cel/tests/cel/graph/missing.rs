@@ -164,6 +164,12 @@ fn what_a_whole_variable_lacks_is_an_error_that_names_it() {
         ("schema.spec.none.x", "schema.spec.none.x is not set"),
         ("schema.spec.name.x", "schema.spec.name.x is not set"),
         ("schema.x", "schema.x is not set"),
+        // A list that a loop's variable is; a field of what has none.
+        ("[schema.spec.ports].map(l, l[5])", "l[5] (of schema) is not set"),
+        ("schema.spec.ports[0].port.x", "schema.spec.ports[0].port.x is not set"),
+        // What the place begins with is no name.
+        ("dyn(schema.spec).x", "(…).x (of schema) is not set"),
+        ("schema.spec.ports.slice(0, 1)[0].x", "(…)[0].x (of schema) is not set"),
     ] {
         let program = evaluator.compile("", source).unwrap();
         for of in [
@@ -180,4 +186,44 @@ fn what_a_whole_variable_lacks_is_an_error_that_names_it() {
             assert!(error.is_pending(), "{source}: {error}");
         }
     }
+}
+
+#[test]
+fn what_only_looks_like_a_field_of_a_whole_variable_is_pending() {
+    let evaluator = patient();
+    let schema = Variable { name: "schema", value: Arc::new(json!({"name": "x"})), of: ValueType::Dyn, whole: true };
+    for source in [
+        // The loop's variable hides the other.
+        "[{'a': 1}].map(schema, schema.x)",
+        // What is made of a field is no field.
+        "(schema.name + 'y').x",
+        "string(schema.name).x",
+        "[schema.name][1]",
+    ] {
+        let program = evaluator.compile("", source).unwrap();
+        let error = evaluator.evaluate(&program, std::slice::from_ref(&schema)).unwrap_err();
+        assert!(error.is_pending(), "{source}: {error}");
+    }
+}
+
+#[test]
+fn what_is_pending_says_what_there_is_not() {
+    let evaluator = patient();
+    for (source, says) in [
+        ("n.x", "no such key: x"),
+        ("n['x']", "no such key: x"),
+        ("n.l[1]", "index out of bounds: 1"),
+        ("n.l[-1]", "index out of bounds: -1"),
+        ("n.l[5u]", "index out of bounds: 5"),
+        ("{true: 2}[false]", "no such key"),
+        ("other.status", "there is no \"other\" yet"),
+        // Of several that fail in a loop the first is told.
+        ("[1, 2].all(e, e == 1 ? n.x : 1 / 0 == 1)", "no such key: x"),
+        ("[1, 2].exists(e, e == 1 ? n.x : n.y)", "no such key: x"),
+    ] {
+        let error = value_of(&evaluator, source, &node()).unwrap_err();
+        assert!(error.is_pending() && error.to_string().contains(says), "{source}: {error}");
+    }
+    let error = value_of(&evaluator, "[1, 2].all(e, e == 1 ? 1 / 0 == 1 : n.x)", &node()).unwrap_err();
+    assert!(!error.is_pending() && error.to_string().contains("division by zero"), "{error}");
 }

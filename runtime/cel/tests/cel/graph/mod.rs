@@ -1,8 +1,14 @@
 //! CEL in the dialect of resource graphs: as recorded, and beyond.
 
+mod addresses;
+mod evaluator;
 mod functions;
 mod limits;
 mod missing;
+mod moments;
+mod numbers;
+mod quantities;
+mod steps;
 mod text;
 mod typed;
 mod vectors;
@@ -13,7 +19,7 @@ use runtime_cel::{
     expression::{ExpressionError, Limits, Shape, Values},
     graph::{Evaluator, Variable},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// As wide as what is recorded takes. Steps bound these tests, time does not: a loaded machine must not fail them.
 fn wide() -> Limits {
@@ -38,4 +44,19 @@ fn value_of(evaluator: &Evaluator, source: &str, variables: &Value) -> Result<Va
     let variables: Vec<Variable<'_>> =
         fields.iter().map(|(name, value)| Variable::dynamic(name, Arc::new(value.clone()))).collect();
     evaluator.evaluate(&program, &variables)
+}
+
+fn all_true(sources: &[&str]) {
+    let evaluator = patient();
+    for source in sources {
+        assert_eq!(value_of(&evaluator, source, &json!({})), Ok(json!(true)), "{source}");
+    }
+}
+
+fn all_fail(sources: &[(&str, &str)]) {
+    let evaluator = patient();
+    for (source, says) in sources {
+        let error = value_of(&evaluator, source, &json!({})).unwrap_err().to_string();
+        assert!(error.contains(says), "{source}: {error}");
+    }
 }

@@ -7,6 +7,7 @@ use runtime_cel::{
     expression::{self, ExpressionError},
     graph::{Part, Program, TextError, TextTemplate, Variable},
     template::{Compiler, TemplateLimits},
+    types::{Type, Variables, typed},
 };
 use serde_json::{Value, json};
 
@@ -198,6 +199,26 @@ fn pieces_are_put_together_in_their_order() {
     assert_eq!(made("${a}${a}${a}"), Ok(json!("xxx")));
     assert_eq!(made("${a // a comment}!"), Ok(json!("x!")));
     assert!(made("${a}-${n}").unwrap_err().to_string().contains("no such overload"));
+}
+
+#[test]
+fn what_pieces_ask_for_the_whole_asks_for() {
+    for (text, omits) in
+        [("${a}-${a}", false), ("${a}${omit()}", true), ("${omit()}${a}", true), ("${omit()}${omit()}", true)]
+    {
+        assert_eq!(compiled(text).unwrap().omits(), omits, "{text}");
+    }
+}
+
+#[test]
+fn what_the_checker_says_of_a_piece_is_said_of_no_other() {
+    // Both sums stand at the same place of their pieces, and one of nothing is nothing of its kind.
+    let variables = Variables::new().with("w", Type::list(Type::Duration)).with("n", Type::list(Type::Int));
+    let empty = ["w", "n"].map(|name| Variable::dynamic(name, Arc::new(json!([]))));
+    for text in ["${string(w.sum())}-${string(n.sum())}", "${string({'a': w.sum()}.a)}-${string({'a': n.sum()}.a)}"] {
+        let (_, program) = typed(&compiled(text).unwrap(), &variables).unwrap();
+        assert_eq!(patient().evaluate(&program, &empty), Ok(json!("0s-0")), "{text}");
+    }
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use runtime_cel::graph::{ValueType, Variable, is_omitted, without_omitted};
+use runtime_cel::{
+    graph::{ValueType, Variable, is_omitted, without_omitted},
+    types::{Type, value},
+};
 use serde_json::{Value, json};
 
 use super::{patient, value_of};
@@ -103,6 +106,80 @@ fn values_are_what_their_schema_says() {
         assert!(error.contains(says), "{source}: {error}");
         assert!(!error.contains("/+8="), "{error}");
     }
+}
+
+#[test]
+fn what_is_not_what_its_schema_says_is_told_by_both() {
+    let evaluator = patient();
+    let program = evaluator.compile("", "[o] == []").unwrap();
+    for (schema, value, says) in [
+        (json!({"type": "boolean"}), json!(5), "a number, where its schema has true or false"),
+        (json!({"type": "boolean"}), json!("true"), "a text, where its schema has true or false"),
+        (json!({"type": "integer"}), json!(true), "true or false, where its schema has a number"),
+        (json!({"type": "integer"}), json!(0.5), "a number, where its schema has a whole number of 64 bits"),
+        (json!({"type": "number"}), json!("1"), "a text, where its schema has a number"),
+        (json!({"type": "array"}), json!({}), "an object, where its schema has a list"),
+        (json!({"type": "array"}), json!("[]"), "a text, where its schema has a list"),
+        (json!({"type": "object", "properties": {}}), json!([]), "a list, where its schema has an object"),
+        (json!({"type": "object", "properties": {}}), json!("{}"), "a text, where its schema has an object"),
+        (json!({"type": "string"}), json!(5), "a number, where its schema has a text"),
+        (json!({"type": "string", "format": "date"}), json!("x"), "a text, where its schema has a date"),
+    ] {
+        let of = ValueType::of_schema(&schema);
+        let variable = Variable { name: "o", value: Arc::new(value), of, whole: true };
+        let error = evaluator.evaluate(&program, &[variable]).unwrap_err().to_string();
+        assert!(error.contains(&format!("\"o\" holds {says}")), "{schema}: {error}");
+    }
+}
+
+#[test]
+fn what_an_expression_gave_is_seen_again_as_what_it_was() {
+    let evaluator = patient();
+    for (of, value, source, expected) in [
+        (Type::list(Type::Timestamp), json!(["2026-01-31T12:00:00Z"]), "o[0].getHours()", json!(12)),
+        (Type::list(Type::Duration), json!(["90s"]), "o[0].getSeconds()", json!(90)),
+        (Type::list(Type::Double), json!([1]), "o[0] / 2.0", json!(0.5)),
+        (Type::list(Type::Int), json!([3.0]), "o[0] % 2", json!(1)),
+        (Type::map(Type::String, Type::Bytes), json!({"a": "YQ=="}), "string(o.a)", json!("a")),
+        (Type::map(Type::String, Type::list(Type::Duration)), json!({"a": ["1m"]}), "o.a[0].getSeconds()", json!(60)),
+        (Type::Dyn, json!("90s"), "o + ''", json!("90s")),
+    ] {
+        let program = evaluator.compile("", source).unwrap();
+        let variable = Variable { name: "o", value: Arc::new(value), of: ValueType::of_type(&of), whole: true };
+        assert_eq!(evaluator.evaluate(&program, &[variable]), Ok(expected), "{source}");
+    }
+}
+
+/// What lies within all lists, maps and objects.
+fn innermost(of: &ValueType) -> &ValueType {
+    match of {
+        ValueType::List(inner) | ValueType::Map(inner) => innermost(inner),
+        ValueType::Struct(of) => innermost(&of.fields["a"]),
+        of => of,
+    }
+}
+
+#[test]
+fn what_is_below_so_many_levels_is_dyn() {
+    let object = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+    // With what is around it, it is the last of the 64 levels that are read, or the one below.
+    for (around, expected) in [(62, ValueType::Int), (63, ValueType::Dyn)] {
+        for of in [Type::list(Type::Int), Type::map(Type::String, Type::Int), value("o", &object)] {
+            let of = (0..around).fold(of, |of, _| Type::list(of));
+            assert_eq!(*innermost(&ValueType::of_type(&of)), expected, "{of}");
+        }
+        for schema in [
+            json!({"type": "array", "items": {"type": "integer"}}),
+            json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+            json!({"allOf": [{"type": "integer"}]}),
+            object.clone(),
+        ] {
+            let schema = (0..around).fold(schema, |schema, _| json!({"type": "array", "items": schema}));
+            assert_eq!(*innermost(&ValueType::of_schema(&schema)), expected, "{schema}");
+        }
+    }
+    assert_eq!(ValueType::of_type(&Type::Bool), ValueType::Bool);
+    assert_eq!(ValueType::of_type(&Type::String), ValueType::Text);
 }
 
 #[test]
