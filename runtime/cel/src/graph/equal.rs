@@ -44,7 +44,7 @@ fn same<'v>(a: &Value<'v>, b: &Value<'v>, depth: usize) -> Answer<bool> {
             charge_text(a.len().min(b.len()))?;
             a == b
         }
-        (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
+        (Value::Timestamp(a), Value::Timestamp(b)) => a.compare(*b) == Ordering::Equal,
         (Value::Duration(a), Value::Duration(b)) => a == b,
         (Value::Type(a), Value::Type(b)) => a == b,
         (Value::Condition(a), Value::Condition(b)) => a == b,
@@ -129,7 +129,7 @@ pub(super) fn compare(a: &Value<'_>, b: &Value<'_>) -> Answer<Ordering> {
             a.cmp(b)
         }
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        (Value::Timestamp(a), Value::Timestamp(b)) => a.cmp(b),
+        (Value::Timestamp(a), Value::Timestamp(b)) => a.compare(*b),
         (Value::Duration(a), Value::Duration(b)) => a.cmp(b),
         _ => match compare_numbers(a, b) {
             Ok(order) => order,

@@ -29,42 +29,31 @@ pub(super) enum Shape<'v> {
     Insert { guard: Option<&'v Expression>, args: &'v [Expression] },
 }
 
-/// The shape of a loop; `None` for one that no macro makes.
+/// The shape of a loop; `None` for one that no macro makes. Nobody else can make one, so it is told by its step alone: each
+/// begins with the accumulator, and what is guarded ends with it.
 pub(super) fn shape(comprehension: &ComprehensionExpr) -> Option<Shape<'_>> {
     if macros::bound(comprehension) {
         return Some(Shape::Bound);
     }
-    let is_accumulator =
-        |expression: &Expression| matches!(&expression.expr, Expr::Ident(name) if *name == comprehension.accu_var);
-    let (name, args) = global(&comprehension.loop_step)?;
-    match (name, args) {
-        (operators::LOGICAL_AND, [before, test]) if is_accumulator(before) => {
-            return Some(Shape::Quantified { test, decides: false });
-        }
-        (operators::LOGICAL_OR, [before, test]) if is_accumulator(before) => {
-            return Some(Shape::Quantified { test, decides: true });
-        }
-        _ => {}
-    }
-    let (guard, name, args) = match (name, args) {
-        (operators::CONDITIONAL, [guard, step, otherwise]) if is_accumulator(otherwise) => {
+    let (guard, name, args) = match global(&comprehension.loop_step)? {
+        (operators::LOGICAL_AND, [_, test]) => return Some(Shape::Quantified { test, decides: false }),
+        (operators::LOGICAL_OR, [_, test]) => return Some(Shape::Quantified { test, decides: true }),
+        (operators::CONDITIONAL, [guard, step, _]) => {
             let (name, args) = global(step)?;
             (Some(guard), name, args)
         }
-        _ => (None, name, args),
+        (name, args) => (None, name, args),
     };
     match (name, args) {
-        (operators::ADD, [before, added]) if is_accumulator(before) => match &added.expr {
+        (operators::ADD, [_, added]) => match &added.expr {
             Expr::List(list) => match list.elements.as_slice() {
-                [element] if list.optional_indices.is_empty() => Some(Shape::Append { guard, element }),
+                [element] => Some(Shape::Append { guard, element }),
                 _ => None,
             },
             Expr::Literal(_) => guard.map(|test| Shape::One { test }),
             _ => None,
         },
-        (MAP_INSERT, [before, args @ ..]) if is_accumulator(before) && matches!(args.len(), 1 | 2) => {
-            Some(Shape::Insert { guard, args })
-        }
+        (MAP_INSERT, [_, args @ ..]) => Some(Shape::Insert { guard, args }),
         _ => None,
     }
 }

@@ -63,8 +63,7 @@ pub const CONDITION_KEYS: [&str; 4] = ["type", "status", "reason", "message"];
 /// Whether this is no loop but a variable: `accu_var` stands for `accu_init` in `result`. cel-go evaluates it when it is
 /// first asked for, and never when it is not.
 pub fn bound(comprehension: &ComprehensionExpr) -> bool {
-    let no_turn = LiteralValue::Boolean(CelBool::from(false));
-    comprehension.iter_var == UNUSED && comprehension.loop_cond.expr == Expr::Literal(no_turn)
+    comprehension.iter_var == UNUSED
 }
 
 /// An environment whose parser knows these macros and the syntax of optional values. It has no functions.

@@ -67,9 +67,8 @@ fn int<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
         Value::Int(number) => *number,
         Value::UInt(number) => i64::try_from(*number).map_err(|_| overflow())?,
         Value::Double(number) => number::to_int(*number).ok_or_else(overflow)?,
-        Value::Text(text) => {
-            decimal(text).then(|| text.parse().ok()).flatten().ok_or_else(|| failed("string", "int"))?
-        }
+        // Rust reads what Go does: digits, perhaps with a sign.
+        Value::Text(text) => text.parse().map_err(|_| failed("string", "int"))?,
         Value::Timestamp(moment) => moment.seconds(),
         Value::Duration(nanos) => *nanos,
         _ => return Err(Failure::Misfit),
@@ -83,17 +82,12 @@ fn uint<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
         Value::Int(number) => u64::try_from(*number).map_err(|_| overflow())?,
         Value::Double(number) => number::to_uint(*number).ok_or_else(overflow)?,
         Value::Text(text) => {
-            let unsigned = decimal(text) && !text.starts_with(['+', '-']);
-            unsigned.then(|| text.parse().ok()).flatten().ok_or_else(|| failed("string", "uint"))?
+            // Here Go takes no sign at all.
+            let unsigned = text.parse().ok().filter(|_| !text.starts_with('+'));
+            unsigned.ok_or_else(|| failed("string", "uint"))?
         }
         _ => return Err(Failure::Misfit),
     }))
-}
-
-/// Digits, perhaps with a sign.
-fn decimal(text: &str) -> bool {
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn double<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {

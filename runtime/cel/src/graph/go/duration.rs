@@ -75,7 +75,6 @@ pub(in crate::graph) fn format(duration: i64) -> String {
         format!("{sign}{whole}{}{name}", fraction.trim_end_matches('0'))
     };
     match nanos {
-        0 => "0s".to_owned(),
         1..1_000 => decimal(1, "ns"),
         1_000..1_000_000 => decimal(1_000, "µs"),
         1_000_000..SECOND => decimal(1_000_000, "ms"),

@@ -29,7 +29,7 @@ pub(in crate::graph) fn whole(number: f64) -> Option<i64> {
     if number.fract() == 0.0 { to_int(number) } else { None }
 }
 
-/// The shortest decimal digits that are this number, and the power of ten of the first.
+/// The shortest decimal digits that are this number, and the power of ten of the first: 0 of what is no number.
 fn digits(number: f64) -> (String, i32) {
     let text = format!("{:e}", number.abs());
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -48,9 +48,6 @@ fn exponential(negative: bool, digits: &str, exponent: i32) -> String {
 pub(in crate::graph) fn general(number: f64) -> String {
     if number.is_infinite() {
         return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    if number.is_nan() || number == 0.0 {
-        return number.to_string();
     }
     let (digits, exponent) = digits(number);
     if (-4..6).contains(&exponent) {
@@ -127,7 +124,7 @@ pub(in crate::graph) fn parse(text: &str) -> Option<f64> {
 
 /// Each stands between digits, or behind a prefix.
 fn underscores_fit(text: &str) -> bool {
-    let hexadecimal = text.len() > 1 && text.starts_with('0') && text[1..].starts_with(['x', 'X']);
+    let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     let skipped = if hexadecimal { 2 } else { 0 };
     let mut before = if hexadecimal { b'0' } else { b'^' };
     for byte in text.bytes().skip(skipped) {

@@ -15,26 +15,6 @@ pub(in crate::graph) struct Timestamp {
     offset: i32,
 }
 
-impl PartialEq for Timestamp {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl Eq for Timestamp {}
-
-impl PartialOrd for Timestamp {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Timestamp {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
-    }
-}
-
 /// The parts of a moment in a zone.
 pub(in crate::graph) enum Part {
     FullYear,
@@ -89,6 +69,11 @@ impl Timestamp {
         let seconds = self.seconds.checked_add(duration.div_euclid(second))?.checked_add(nanos / second)?;
         let nanos = u32::try_from(nanos % second).ok()?;
         RANGE.contains(&seconds).then_some(Self { seconds, nanos, offset: self.offset })
+    }
+
+    /// Which of two is earlier. With what offset they were written does not matter.
+    pub(in crate::graph) fn compare(self, other: Self) -> Ordering {
+        (self.seconds, self.nanos).cmp(&(other.seconds, other.nanos))
     }
 
     /// How long after the other it is, in nanoseconds.
