@@ -241,7 +241,8 @@ fn missing(nodes: &Nodes<'_, '_>) -> ParseError {
 fn has(nodes: &mut Nodes<'_, '_>, args: &mut Vec<Expression>) -> Expansion {
     let Some(arg) = args.pop() else { return Ok(None) };
     match arg.expr {
-        Expr::Select(mut select) if !select.test => {
+        // Whether a field that is asked for is there: the same question, as in cel-go.
+        Expr::Select(mut select) => {
             select.test = true;
             Ok(Some(nodes.node(Expr::Select(select))))
         }

@@ -119,7 +119,6 @@ fn string<'v>(args: &[Value<'v>]) -> Answer<Value<'v>> {
         Value::Double(number) => number::general(*number),
         Value::Timestamp(moment) => moment.format(),
         Value::Duration(nanos) => duration::in_seconds(*nanos),
-        Value::Type(name) => (*name).to_owned(),
         Value::Bytes(_) => {
             let text = str::from_utf8(argument::bytes(args, 0)?);
             text.map_err(|_| Failure::wrong("invalid UTF-8 in bytes, cannot convert to string"))?.to_owned()
