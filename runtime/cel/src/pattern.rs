@@ -166,6 +166,18 @@ mod tests {
     }
 
     #[test]
+    fn is_bounded() {
+        let ones = |length: usize| Pattern::compile(&"a".repeat(length));
+        assert!(ones(MAX_PATTERN).is_ok() && ones(MAX_PATTERN + 1).is_err());
+        let large = |times: usize| format!("(a?){{{times}}}b");
+        let takes = |most: usize, times: usize| RegexBuilder::new(&large(times)).size_limit(most).build().is_ok();
+        let times = (1..10_000).find(|times| !takes(MAX_COMPILED, *times)).unwrap();
+        assert!(takes(2 * MAX_COMPILED, times), "it is not twice as large");
+        assert!(Pattern::compile(&large(times - 1)).is_ok());
+        assert_eq!(Pattern::compile(&large(times)).unwrap_err(), "is too large: use smaller repetitions");
+    }
+
+    #[test]
     fn a_larger_pattern_and_a_longer_text_cost_more() {
         let (small, large) = (Pattern::compile("^web-").unwrap(), Pattern::compile("(a?){500}b").unwrap());
         assert_eq!(small.size(), MIN_COMPILED);

@@ -203,11 +203,19 @@ mod tests {
             ("-1.50", "-1.5"),
             ("250m", "0.25"),
             ("100n", "0.0000001"),
+            ("1u", "0.000001"),
             ("1k", "1000"),
-            ("1Ki", "1024"),
-            ("1.5Gi", "1610612736"),
-            ("8Ei", "9223372036854775808"),
+            ("1M", "1000000"),
+            ("1G", "1000000000"),
+            ("1T", "1000000000000"),
+            ("1P", "1000000000000000"),
             ("1E", "1000000000000000000"),
+            ("1Ki", "1024"),
+            ("1Mi", "1048576"),
+            ("1.5Gi", "1610612736"),
+            ("1Ti", "1099511627776"),
+            ("1Pi", "1125899906842624"),
+            ("8Ei", "9223372036854775808"),
             ("1e3", "1000"),
             ("1E3", "1000"),
             ("1e-3", "0.001"),
@@ -234,7 +242,16 @@ mod tests {
         {
             assert_eq!(text.parse::<Quantity>(), Err(QuantityError), "{text:?}");
         }
-        assert!("1".repeat(401).parse::<Quantity>().is_err());
+    }
+
+    #[test]
+    fn is_bounded() {
+        let ones = |length: usize| "1".repeat(length).parse::<Quantity>();
+        assert!(ones(MAX_LENGTH).is_ok() && ones(MAX_LENGTH + 1).is_err());
+        for sign in ["", "-"] {
+            let power = |exponent: i32| format!("1e{sign}{exponent}").parse::<Quantity>();
+            assert!(power(MAX_EXPONENT).is_ok() && power(MAX_EXPONENT + 1).is_err(), "{sign}");
+        }
     }
 
     proptest! {
