@@ -96,6 +96,46 @@ fn a_stored_status_is_pruned_and_defaulted() {
     assert_eq!(Schema::any().status_has("conditions"), None);
 }
 
+/// A field that has no `type` is an object if it has properties, and may be anything if not.
+#[test]
+fn what_a_schema_says_little_of() {
+    let schema = Schema::compile(&json!({"properties": {"a": {"properties": {"x": {}}}, "b": {}}}));
+    let mut lost = Vec::new();
+    let fitted = schema.fit(json!({"a": {"x": 1, "y": 1}, "b": {"y": 1}, "c": 1}), &mut lost);
+    assert_eq!(fitted, json!({"a": {"x": 1}, "b": {"y": 1}}));
+    assert_eq!(lost, ["a.y", "c"]);
+    // A status that is no object has no place for anything.
+    for (status, has) in [
+        (json!({}), None),
+        (json!({"properties": {}}), Some(false)),
+        (json!({"type": "string"}), Some(false)),
+        (json!({"type": "boolean"}), Some(false)),
+        (json!({"x-kubernetes-int-or-string": true}), Some(false)),
+        (json!({"type": "array", "items": {}}), Some(false)),
+        (json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}), Some(true)),
+        (json!({"type": "object", "additionalProperties": {"type": "string"}}), Some(true)),
+    ] {
+        let schema = Schema::compile(&json!({"properties": {"status": status}}));
+        assert_eq!(schema.status_has("phase"), has, "{status}");
+    }
+}
+
+#[test]
+fn defaults_are_filled_in_wherever_an_object_is() {
+    let inner = json!({"properties": {"d": {"default": 1}}});
+    let schema = Schema::compile(&json!({"properties": {"status": {"properties": {
+        "list": {"type": "array", "items": inner},
+        "map": {"type": "object", "additionalProperties": inner},
+        "mixed": {"properties": {"named": {}}, "additionalProperties": inner},
+        "deep": {"properties": {"d": {"default": {}}, "e": inner}, "default": {}},
+    }}}}));
+    let stored =
+        schema.stored_status(json!({"list": [{}, {"d": 2}], "map": {"a": {}}, "mixed": {"named": {}, "other": {}}}));
+    let expected = json!({"list": [{"d": 1}, {"d": 2}], "map": {"a": {"d": 1}},
+        "mixed": {"named": {}, "other": {"d": 1}}, "deep": {"d": {}}});
+    assert_eq!(stored, expected);
+}
+
 #[test]
 fn within_what_is_replaced_as_a_whole_sets_and_maps_have_an_order_and_an_end() {
     same(&json!({"whole": {"tags": ["a", "b"]}}), &json!({"whole": {"tags": ["a", "b"]}}));
@@ -146,6 +186,16 @@ fn long_lists_are_not_searched_for_each_of_their_elements() {
         sender.send(()).unwrap();
     });
     receiver.recv_timeout(std::time::Duration::from_mins(1)).expect("it takes too long, or it failed");
+}
+
+/// What is desired is not sought for ever among elements that differ in nothing but what has a default.
+#[test]
+fn so_many_elements_that_are_alike_are_looked_at() {
+    let schema = Schema::compile(&json!({"type": "array", "x-kubernetes-list-type": "set",
+        "items": {"type": "object", "properties": {"d": {"type": "integer", "default": 0}}}}));
+    let observed: Value = (0..9).map(|d| json!({ "d": d })).collect();
+    assert_eq!(schema.difference(&json!([{"d": 7}]), &observed), None);
+    assert_eq!(schema.difference(&json!([{"d": 8}]), &observed).as_deref(), Some("[0]"));
 }
 
 #[test]
@@ -213,6 +263,13 @@ fn a_quantity_is_the_same_however_it_is_written() {
     );
     assert!(difference(json!({"limits": {"cpu": "x"}}), json!({"limits": {"cpu": "y"}})).is_some());
     assert!(difference(json!({"text": "1000m"}), json!({"text": "1"})).is_some());
+    // What is a text or anything else is none.
+    for other in ["integer", "boolean"] {
+        let port = Schema::compile(&json!({"oneOf": [{"type": "string"}, {"type": other}]}));
+        assert!(port.difference(&json!("1000m"), &json!("1")).is_some(), "{other}");
+        let port = Schema::compile(&json!({"oneOf": [{"type": other}, {"type": "number"}]}));
+        assert!(port.difference(&json!("1000m"), &json!("1")).is_some(), "{other}");
+    }
 }
 
 fn scalar() -> impl Strategy<Value = Value> {
@@ -306,5 +363,10 @@ fn elements_are_found_by_their_keys() {
     let observed = json!({"ports": [port("b", json!({"k": "v"})), port("a", json!({}))]});
     let first = json!({"ports": [port("a", json!({})), {"name": "b"}, port("c", json!({}))]});
     assert_eq!(schema.without_emptied(&desired, &observed), Some(first));
-    assert_eq!(schema.without_emptied(&observed, &observed), None);
+    assert_eq!(schema.without_emptied(&observed, &observed), None); // And within each other.
+    let keyed = |items: Value| json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": items});
+    let schema = Schema::compile(&keyed(json!({"properties": {"name": {}, "inner": keyed(json!({}))}})));
+    let held = |options: Value| json!([{"name": "a", "inner": [{"name": "b", "options": options}]}]);
+    let first = json!([{"name": "a", "inner": [{"name": "b"}]}]);
+    assert_eq!(schema.without_emptied(&held(json!({})), &held(json!({"k": "v"}))), Some(first));
 }
