@@ -124,6 +124,13 @@ const ROWS: &[Row] = &[
         fits: |most| ("self".to_owned(), nested(most)),
         says: |most| format!("nested more than {most} levels deep"),
     },
+    Row {
+        name: "depth of maps",
+        get: |limits| &mut limits.values.depth,
+        values: [1, 60],
+        fits: |most| ("self".to_owned(), (0..most).fold(json!(1), |inner, _| json!({"a": inner}))),
+        says: |most| format!("nested more than {most} levels deep"),
+    },
 ];
 
 #[test]
@@ -142,6 +149,42 @@ fn a_limit_is_what_the_evaluator_was_given() {
             let error = value_of(&evaluator, &source, &object).unwrap_err().to_string();
             assert!(error.contains(&says(most)), "{name} {most}: {error}");
         }
+    }
+}
+
+/// As many bytes as serde_json writes; a list or map with something in it, one more for the comma behind its last.
+#[test]
+fn a_result_counts_as_it_is_written() {
+    for (source, bytes) in [
+        ("null", 4),
+        ("-12", 3),
+        ("1.5", 3),
+        ("'ab'", 4),
+        (r#"'a\"b'"#, 6),
+        (r"'a\\b'", 6),
+        (r"'\n\r\t\b\f'", 12),
+        (r"'\u0001'", 8),
+        ("'é'", 4),
+        ("b''", 2),
+        ("b'a'", 6),
+        ("b'abc'", 6),
+        ("b'abcd'", 10),
+        ("[]", 2),
+        ("[1, 22, 333]", 11),
+        ("{}", 2),
+        ("{'a': 1, 'bc': 22}", 16),
+        ("[[], {}]", 8),
+    ] {
+        let most = |json: usize| {
+            let mut limits = limits();
+            limits.values.json = json;
+            value_of(&Evaluator::with_limits(limits), source, &Value::Null)
+        };
+        let value = most(bytes).unwrap_or_else(|error| panic!("{source}: {error}"));
+        let written = value.to_string().len();
+        assert!(written <= bytes && bytes <= written + 1, "{source}: {value}");
+        let error = most(bytes - 1).unwrap_err().to_string();
+        assert!(error.contains("its result has more than"), "{source}: {error}");
     }
 }
 
@@ -164,6 +207,27 @@ fn time_is_what_the_evaluator_was_given() {
     let hasty = Evaluator::with_limits(Limits { evaluate: Duration::ZERO, ..limits() });
     assert!(matches!(value_of(&hasty, source, &json!(1)), Err(ExpressionError::TimedOut { milliseconds: 0, .. })));
     assert_eq!(value_of(&patient(), source, &json!(1)), Ok(json!(true)));
+}
+
+/// Each turn takes more steps than the time is looked at after, and there are turns for hours.
+#[test]
+fn time_ends_what_steps_do_not() {
+    let mut limits = Limits { evaluate: Duration::ZERO, steps: u64::MAX, ..limits() };
+    limits.shape.nested_loops = 3;
+    let turn = format!("[{}].size() > 0", vec!["x"; 100].join(","));
+    let source = format!("self.all(x, self.all(y, self.map(z, {turn}).size() > 0))");
+    let error = value_of(&Evaluator::with_limits(limits), &source, &json!(vec![1; 1000])).unwrap_err();
+    assert!(matches!(error, ExpressionError::TimedOut { .. }), "{error}");
+}
+
+/// On the thread that asks, so that a simulator's runs are the same on every machine.
+#[test]
+fn without_threads_steps_alone_end_an_evaluation() {
+    let none = Duration::ZERO;
+    let evaluator = Evaluator::inline(Limits { compile: none, evaluate: none, steps: 100, ..Limits::default() });
+    let sum = |length: usize| value_of(&evaluator, "self.sum()", &json!(vec![1; length]));
+    assert_eq!(sum(50), Ok(json!(50)));
+    assert!(matches!(sum(100), Err(ExpressionError::TooCostly { .. })), "{:?}", sum(100));
 }
 
 /// Those that are kept cost no steps for compiling them again.

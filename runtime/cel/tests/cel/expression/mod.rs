@@ -1,7 +1,9 @@
 //! Expressions: right on what people write, closed on errors, unharmed by attacks (A9, A10).
 
+mod costs;
 mod functions;
 mod limits;
+mod views;
 
 use std::{sync::Arc, time::Duration};
 
@@ -141,6 +143,16 @@ fn other_variables_than_self() {
     let vars = [("from", Arc::clone(&side)), ("to", side), ("n", Arc::new(json!(1)))];
     assert_eq!(evaluator.evaluate_bool(&program, &vars), Ok(true));
     assert!(matches!(evaluator.evaluate_bool(&program, &vars[..1]), Err(ExpressionError::Failed { .. })));
+}
+
+/// By default as by `new`; not by what it is made of, which fills a screen.
+#[test]
+fn programs_and_evaluators_are_shown_in_short() {
+    let evaluator = Evaluator::default();
+    let shown = format!("{evaluator:?}");
+    assert!(shown.starts_with("Evaluator { limits: Limits {") && shown.len() < 500, "{shown}");
+    let program = patient().compile("self.a").unwrap();
+    assert_eq!(format!("{program:?}"), "Program(\"self.a\")");
 }
 
 #[test]
