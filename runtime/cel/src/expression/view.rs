@@ -3,7 +3,7 @@
 //! Whole numbers are `int` (`uint` only above its range), so that `self.spec.count + 1` works. An opened object is the
 //! interpreter's own map, with its children unopened: operators find one of their own types, whatever they do.
 
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use cel_interpreter::common::{
     traits::{Adder, Container, Indexer, Iterable, Sizer, Zeroer},
@@ -16,9 +16,11 @@ use serde_json::{Map, Value};
 
 use super::meter;
 
-/// The types of views: equal to the interpreter's own, but at addresses that tell them apart.
-static OBJECT: Type = MAP_TYPE;
-static ARRAY: Type = LIST_TYPE;
+/// The types of views: equal to the interpreter's own, but at addresses that tell them apart. Made when they are needed: a
+/// constant may be given the address of another that is equal, and is where the compiler optimises, so that lists and maps that
+/// an expression makes were taken for views.
+static OBJECT: LazyLock<Type> = LazyLock::new(|| MAP_TYPE);
+static ARRAY: LazyLock<Type> = LazyLock::new(|| LIST_TYPE);
 
 /// Elements of an object or list that are opened for one step.
 const OPENED: usize = 8;
@@ -41,8 +43,8 @@ pub(super) fn of<'v>(value: &'v Value) -> Box<dyn Val + 'v> {
 
 /// Whether this is a view: small whatever it shows.
 pub(super) fn borrows(value: &dyn Val) -> bool {
-    let kind = value.get_type();
-    std::ptr::eq(kind, &raw const OBJECT) || std::ptr::eq(kind, &raw const ARRAY)
+    let (kind, object, array): (_, &Type, &Type) = (value.get_type(), &OBJECT, &ARRAY);
+    std::ptr::eq(kind, object) || std::ptr::eq(kind, array)
 }
 
 fn may_loop(length: usize) -> bool {
