@@ -194,7 +194,7 @@ impl Rewriter {
                 self.append(then, accu)
             }
             // map
-            (operators::ADD, [before, _]) if is_accu(before) => self.append(step, accu),
+            (operators::ADD, _) => self.append(step, accu),
             _ => Err(strange()),
         }
     }
@@ -233,4 +233,63 @@ fn wrap(expression: &mut Expression, counter: &str) {
 
 fn strange() -> Flaw {
     Flaw { what: "a construct that is not allowed".to_owned(), name: None }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use cel_interpreter::common::ast::LiteralValue;
+
+    use super::*;
+    use crate::expression::environment::environment;
+
+    const SUBTRACT: &str = operators::SUBSTRACT;
+
+    /// What is said of a loop that was changed since its macro made it.
+    fn said_of(source: &str, change: fn(&mut ComprehensionExpr)) -> Option<String> {
+        let env = Arc::new(environment());
+        let mut expression = env.compile(source).unwrap().expression().clone();
+        let Expr::Comprehension(comprehension) = &mut expression.expr else { panic!("{source} is no loop") };
+        change(comprehension);
+        rewrite(&mut expression, &env).err().map(|flaw| flaw.what)
+    }
+
+    fn call(expression: &mut Expression) -> &mut CallExpr {
+        let Expr::Call(call) = &mut expression.expr else { panic!("no call") };
+        call
+    }
+
+    /// What a guarded step does where the guard holds.
+    fn then(of: &mut ComprehensionExpr) -> &mut Expression {
+        &mut call(&mut of.loop_step).args[1]
+    }
+
+    fn another() -> Expression {
+        Expression { id: 0, expr: Expr::Ident("another".to_owned()) }
+    }
+
+    /// Whatever a later interpreter's macros make: a loop that is not counted does not run.
+    #[test]
+    fn a_loop_of_another_shape_than_the_macros_is_refused() {
+        let quantifiers: &[_] = &["[1].all(x, true)", "[1].exists(x, true)"];
+        let map: &[_] = &["[1].map(x, x)"];
+        let guarded: &[_] = &["[1].exists_one(x, true)", "[1].map(x, true, x)", "[1].filter(x, true)"];
+        let refused = |sources: &[&[&str]], change: fn(&mut ComprehensionExpr)| {
+            for source in sources.concat() {
+                assert_eq!(said_of(source, |_| {}), None, "{source}");
+                assert_eq!(said_of(source, change).as_deref(), Some("a construct that is not allowed"), "{source}");
+            }
+        };
+        refused(&[quantifiers, map, guarded], |of| of.accu_var = "another".to_owned());
+        refused(&[quantifiers, map, guarded], |of| of.loop_step = another());
+        refused(&[quantifiers, map, guarded], |of| SUBTRACT.clone_into(&mut call(&mut of.loop_step).func_name));
+        refused(&[quantifiers], |of| of.loop_cond.expr = Expr::Literal(LiteralValue::Boolean(true.into())));
+        refused(&[quantifiers, map], |of| call(&mut of.loop_step).args[0] = another());
+        refused(&[guarded], |of| call(&mut of.loop_step).args[2] = another());
+        refused(&[guarded], |of| call(&mut of.loop_step).args[1] = another());
+        refused(&[guarded], |of| call(then(of)).args[0] = another());
+        refused(&[guarded], |of| call(then(of)).args[1] = another());
+        refused(&[guarded], |of| SUBTRACT.clone_into(&mut call(then(of)).func_name));
+    }
 }
