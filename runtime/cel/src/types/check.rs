@@ -38,19 +38,6 @@ pub fn typed(program: &Program, variables: &Variables) -> Result<(Type, Program)
     Ok((found, program))
 }
 
-/// Whether all of an expression is of types that are known before it is evaluated: nothing in it is dyn.
-pub fn is_known(expression: &Expression, variables: &Variables) -> Result<bool, TypeError> {
-    let mut checker = Checker::new(variables);
-    checker.infer(expression)?;
-    let Checker { mut unifier, types, .. } = checker;
-    for open in types.values() {
-        if unifier.ground(open)?.is_open() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 fn checked(expression: &Expression, variables: &Variables) -> Result<(Type, Sums), TypeError> {
     let mut checker = Checker::new(variables);
     let open = checker.infer(expression)?;
@@ -99,19 +86,17 @@ impl<'a> Checker<'a> {
             at = first;
         }
         let mut found = self.begin(at)?;
-        self.note(at, &found)?;
+        self.note(at, &found);
         while let Some(link) = chain.pop() {
             found = self.go_on(link, found)?;
-            self.note(link, &found)?;
+            self.note(link, &found);
         }
         self.depth -= 1;
         Ok(found)
     }
 
-    fn note(&mut self, expression: &Expression, found: &Type) -> Result<(), TypeError> {
-        self.unifier.step()?;
+    fn note(&mut self, expression: &Expression, found: &Type) {
         self.types.insert(expression.id, found.clone());
-        Ok(())
     }
 
     /// What an expression begins with: what a field is selected of, a method called on, the first argument.

@@ -79,11 +79,6 @@ impl Unifier {
         self.equal(one, other, 0)
     }
 
-    /// One step of work that is not about types.
-    pub(super) fn step(&mut self) -> Result<(), Overrun> {
-        self.budget.look(0)
-    }
-
     fn undo(&mut self, before: usize) {
         while self.trail.len() > before {
             let Some((number, old)) = self.trail.pop() else { return };

@@ -73,7 +73,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// A text may be made of whole lists and maps: those that are written out are looked into.
+    /// A text may be made of whole lists and maps, and nothing else may: those that are written out are looked into.
     fn check_argument(&mut self, clause: Clause, argument: &Expression) -> Result<(), TypeError> {
         let mut open = vec![argument];
         while let Some(part) = open.pop() {
@@ -83,8 +83,8 @@ impl Checker<'_> {
                 return Err(clause.refusal(&found));
             }
             match &part.expr {
-                Expr::List(list) if clause == Clause::Text => open.extend(&list.elements),
-                Expr::Map(map) if clause == Clause::Text => {
+                Expr::List(list) => open.extend(&list.elements),
+                Expr::Map(map) => {
                     for entry in &map.entries {
                         if let EntryExpr::MapEntry(entry) = &entry.expr {
                             open.extend([&entry.key, &entry.value]);

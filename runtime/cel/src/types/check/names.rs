@@ -33,7 +33,7 @@ impl Checker<'_> {
         let parts = qualified(of, PARTS)?;
         let root = *parts.first()?;
         // A variable's field comes first: the types' names are not reserved.
-        if parts.len() < 2 || self.local(root).is_some() || self.variables.get(root).is_some() {
+        if self.local(root).is_some() || self.variables.get(root).is_some() {
             return None;
         }
         named_type(&parts.join("."))
