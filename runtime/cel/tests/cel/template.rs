@@ -234,7 +234,8 @@ fn a_template_is_bounded_by_the_limits_that_it_is_given() {
     for most in [1, 64, 100] {
         let limits = TemplateLimits { expressions: most, ..LIMITS };
         let expressions = |count: usize| object(&json!(vec!["${1}"; count]));
-        assert!(compile_within(limits, &expressions(most)).is_ok());
+        let full = compile_within(limits, &expressions(most)).unwrap();
+        assert_eq!(full.render(&[], &patient()), Ok(object(&json!(vec![1; most]))));
         let errors = compile_within(limits, &expressions(most + 9)).map(|_| ()).unwrap_err();
         assert_eq!(errors, [format!("spec[{most}]: a template has at most {most} expressions, and this is one more")]);
         // Several in one text count one by one.

@@ -48,6 +48,13 @@ fn what_holds_several_types() {
         ("[type(1), type('a')]", "list(type(int))"),
         ("true ? [] : {}", "found no matching overload for '_?_:_' applied to '(bool, list(dyn), map(dyn, dyn))'"),
         ("true ? {} : {'a': 1}", "map(string, int)"),
+        // Neither says less than the other in all of its parts.
+        ("[{dyn(1): 1}, {1: dyn(1)}]", "list(map(int, dyn))"),
+        ("[{1: dyn(1)}, {dyn(1): 1}]", "list(map(dyn, int))"),
+        (
+            "{'a': 1} == {'a': 'b'}",
+            "found no matching overload for '_==_' applied to '(map(string, int), map(string, string))'",
+        ),
         ("true ? optional.none() : optional.of('a')", "optional_type(string)"),
     ] {
         assert_eq!(alone(source), expected, "{source}");
@@ -114,8 +121,10 @@ fn types_have_names() {
         assert_eq!(alone(source), "bool", "{source}");
     }
     assert_eq!(alone("google.protobuf"), "undeclared reference to 'google' (in container '')");
+    assert_eq!(alone("has(google.protobuf.Timestamp)"), "undeclared reference to 'google' (in container '')");
     let google = Variables::new().with("google", Type::Dyn);
     assert_eq!(type_of("google.protobuf.Timestamp", &google), Ok(Type::Dyn));
+    assert_eq!(alone("[dyn(1)].map(google, google.protobuf.Timestamp)"), "list(dyn)");
 }
 
 #[test]

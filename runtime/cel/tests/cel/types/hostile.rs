@@ -7,7 +7,7 @@ use cel_interpreter::{
     parser::Expression,
 };
 use proptest::prelude::*;
-use runtime_cel::types::{Scope, Type, Variables, check, collection, fits, object, open_api, value};
+use runtime_cel::types::{Schemas, Scope, Type, Variables, check, collection, fits, object, open_api, value};
 use serde_json::{Value, json};
 
 use super::{parsed, type_of, with_object};
@@ -73,8 +73,15 @@ fn what_is_nested_too_deeply_is_refused() {
             let error = on_a_small_stack(|| check(&tree, &variables)).unwrap_err();
             assert_eq!(error.to_string(), "the expression is nested too deeply: split it");
         }
-        let sum = nested(200, name(), calls);
-        assert_eq!(on_a_small_stack(|| check(&sum, &variables)), Ok(Type::Int));
+        let sum = |brackets: usize| {
+            let sum = nested(brackets, name(), calls);
+            on_a_small_stack(|| check(&sum, &variables)).map_err(|error| error.to_string())
+        };
+        assert_eq!(sum(255), Ok(Type::Int));
+        assert_eq!(sum(256), Err("the expression is nested too deeply: split it".to_owned()));
+        // One after the other they are as many as they like.
+        let wide = node(Expr::List(ListExpr::new(vec![name(); 1000])));
+        assert_eq!(on_a_small_stack(|| check(&wide, &variables)), Ok(Type::list(Type::Int)));
     });
 }
 
@@ -161,6 +168,21 @@ fn schemas_are_read_to_some_size() {
     let _ = fits(&squared, &whole);
 }
 
+/// All of it together: an API server takes a CRD of so many bytes and no more.
+#[test]
+fn a_status_is_written_to_some_size() {
+    let many: serde_json::Map<String, Value> =
+        (0..20_000).map(|number| (format!("f{number}"), json!({"type": "string"}))).collect();
+    let many = value("x", &json!({ "properties": many }));
+    let mut schemas = Schemas::default();
+    let texts = |of: &Value| of["properties"].as_object().unwrap().values().filter(|of| of["type"] == "string").count();
+    // An object is one part, and each of its fields is.
+    assert_eq!(
+        [&many, &many, &many].map(|of| schemas.of(of)).map(|of| of["properties"].as_object().map(|_| texts(&of))),
+        [Some(20_000), Some(11_998), None]
+    );
+}
+
 #[test]
 fn names_are_not_repeated_at_each_level() {
     let long = "n".repeat(10_000);
@@ -170,6 +192,15 @@ fn names_are_not_repeated_at_each_level() {
     assert!(deep.to_string().len() < 20);
     let error = type_of(&format!("o.{long}.x"), &with_object(&schema)).unwrap_err();
     assert!(error.len() < 3_000, "{}", error.len());
+}
+
+#[test]
+fn what_is_said_of_a_long_name_is_cut() {
+    let said = |length: usize| type_of(&"n".repeat(length), &Variables::new()).unwrap_err();
+    let words = said(1).len() - 1;
+    assert_eq!(said(2048 - words), format!("undeclared reference to '{}' (in container '')", "n".repeat(2048 - words)));
+    let cut = said(2049 - words);
+    assert!(cut.ends_with('…') && cut.len() <= 2048 + '…'.len_utf8(), "{cut}");
 }
 
 fn any_schema() -> impl Strategy<Value = Value> {

@@ -6,6 +6,8 @@ mod hostile;
 
 mod checking;
 
+mod depth;
+
 mod shapes;
 
 use cel_interpreter::{Env, parser::Expression};

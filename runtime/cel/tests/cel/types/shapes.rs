@@ -26,6 +26,8 @@ fn what_api_servers_publish_is_read() {
         (json!({"allOf": [{"type": "integer"}], "default": 1}), "int"),
         (json!({"allOf": [{"allOf": [{"type": "string", "format": "date-time"}]}]}), "google.protobuf.Timestamp"),
         (json!({"allOf": [{"type": "integer"}, {"minimum": 3}]}), "dyn"),
+        (json!({"allOf": [{"type": "integer"}], "type": "string"}), "string"),
+        (json!({"allOf": [{"type": "integer"}], "properties": {}}), "__type_x"),
         (json!({"type": "integer", "format": "int64"}), "int"),
         (json!({"type": "string", "format": "uuid"}), "string"),
         (json!({"type": "string", "format": "date"}), "google.protobuf.Timestamp"),
@@ -57,6 +59,22 @@ fn metadata_is_whole_whatever_a_crd_says() {
     let pods = Variables::new().with("pods", collection("pods", &schema));
     let found = type_of("pods.map(p, p.metadata.ownerReferences)", &pods).unwrap();
     assert_eq!(found.to_string(), "list(list(__type_pods.@idx.metadata.ownerReferences.@idx))");
+}
+
+/// However often its schema is read.
+#[test]
+fn an_object_is_the_same_where_it_stands_in_the_same_place() {
+    let schema = json!({"properties": {"a": {"properties": {}}, "b": {"properties": {}}}});
+    let inner = |name: &str, field: &str| match value(name, &schema) {
+        Type::Struct(object) => object.fields()[field].value.clone(),
+        other => panic!("{other}"),
+    };
+    assert_eq!(inner("x", "a"), inner("x", "a"));
+    assert_ne!(inner("x", "a"), inner("x", "b"));
+    assert_ne!(inner("x", "a"), inner("y", "a"));
+    assert_ne!(inner("x", "a"), value("x", &schema));
+    let Type::Struct(object) = inner("x", "a") else { panic!("no object") };
+    assert_eq!(format!("{object:?}, {:?}", object.name()), "__type_x.a, __type_x.a");
 }
 
 #[test]
