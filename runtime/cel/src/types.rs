@@ -33,7 +33,7 @@ mod unify;
 mod variables;
 
 pub use cel_type::{Field, Native, Struct, Type};
-pub use check::{check, typed};
+pub use check::{check, is_known, typed};
 pub use error::TypeError;
 pub use fits::{Misfit, fits};
 pub use object_meta::OBJECT_META;

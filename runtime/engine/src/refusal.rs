@@ -59,7 +59,7 @@ pub(crate) fn no_namespace<S>(error: &CallError, write: &Write<S>, program: &str
             ),
         },
         error => Refusal {
-            reason: condition::INVALID,
+            reason: if error.suspects_cluster() { condition::WRITE_FAILED } else { condition::INVALID },
             message: format!("namespace {namespace} at {cluster} cannot be created: {error}"),
         },
     }

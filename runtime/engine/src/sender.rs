@@ -57,7 +57,8 @@ pub(crate) async fn send<M: Machine>(machine: &M, key: &M::Key, write: &Write<M:
     let Some(Reachable { cluster, caller, kind }) = machine.engine().reachable(&write.cluster, &write.kind) else {
         return Sent::Failed;
     };
-    let caller = caller.after(machine.queue().failures(key));
+    let earlier = machine.remember(key, |memory| memory.failures(write.subject, write.intent));
+    let caller = caller.after(machine.queue().failures(key).max(earlier.unwrap_or_default()));
     let _hold = match machine.hold(write) {
         Ok(hold) => hold,
         Err(wait) => return Sent::Wait(wait),
@@ -191,7 +192,8 @@ impl<M: Machine> Sending<'_, M> {
                 self.suspect();
                 self.wait_for_what_was_sent(&error);
                 machine.failed(key, write, &error);
-                return self.failed(&error);
+                let refused = refusal(&error, write, self.program());
+                return self.failed(&error, &refused);
             }
             CallError::Conflict(_) | CallError::AlreadyExists(_) | CallError::NotFound(_) => {
                 match self.look_what_is_there().await {
@@ -226,16 +228,15 @@ impl<M: Machine> Sending<'_, M> {
 
     /// No answer came, or the API server's word that it has failed. Where that is so again and again, and the API server is said
     /// to be ready all the same, it is this write that it fails at: the others need not wait for it.
-    fn failed(&self, error: &CallError) -> Sent {
+    fn failed(&self, error: &CallError, refused: &Refusal) -> Sent {
         let Self { machine, key, write, .. } = *self;
-        if !matches!(error, CallError::UnknownOutcome(_)) {
+        let is_ready = || machine.engine().reachable(&write.cluster, &write.kind).is_some();
+        if !matches!(error, CallError::UnknownOutcome(_)) || !is_ready() {
             return Sent::Failed;
         }
-        let (now, luck) = (clock::now().millis, luck());
-        let refused = refusal(error, write, self.program());
-        let message = refused.message.clone();
+        let (now, luck, message) = (clock::now().millis, luck(), refused.message.clone());
         let again = machine.remember(key, |memory| memory.failed(write.subject, write.intent, message, now, luck));
-        if again == Some(true) { self.refused(&refused) } else { Sent::Failed }
+        if again == Some(true) { self.refused(refused) } else { Sent::Failed }
     }
 
     /// What was sent may have been done all the same.
@@ -264,7 +265,7 @@ impl<M: Machine> Sending<'_, M> {
             Err(CallError::AlreadyExists(_)) => Ok(Sent::Failed),
             Err(error) if error.suspects_cluster() => {
                 self.suspect();
-                Ok(self.failed(&error))
+                Ok(self.failed(&error, &no_namespace(&error, self.write, self.program())))
             }
             Err(error) => Err(no_namespace(&error, self.write, self.program())),
         }

@@ -67,8 +67,8 @@ impl<'a> Pass<'a> {
             subject: Subject::Migration,
             notes: Vec::new(),
         };
-        self.write(Subject::Migration, intent, &json!(null), |_| write);
-        match snapshot.memory.writes.trouble_with(Subject::Migration, intent) {
+        let written = self.write(Subject::Migration, intent, &json!(null), |_| write);
+        match snapshot.memory.writes.trouble_with(Subject::Migration, intent).filter(|_| !written) {
             Some(trouble) => format!("{place} to be made: {}", trouble.message),
             None => place,
         }

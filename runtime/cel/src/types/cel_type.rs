@@ -66,6 +66,16 @@ impl Type {
         Self::Type(Arc::new(instance))
     }
 
+    /// Whether it is dyn, or holds what is; of an object's fields nothing is said.
+    pub(super) fn is_open(&self) -> bool {
+        match self {
+            Self::Dyn => true,
+            Self::List(inner) | Self::Optional(inner) | Self::Type(inner) => inner.is_open(),
+            Self::Map(entry) => entry.0.is_open() || entry.1.is_open(),
+            _ => false,
+        }
+    }
+
     /// Without the optionals around it: what is there if something is.
     pub fn held(&self) -> &Type {
         let mut held = self;

@@ -38,6 +38,20 @@ pub fn typed(program: &Program, variables: &Variables) -> Result<(Type, Program)
     Ok((found, program))
 }
 
+/// Whether all of an expression is of types that are known before it is evaluated: nothing in it is dyn. What is fuzzed is judged
+/// by it.
+pub fn is_known(expression: &Expression, variables: &Variables) -> Result<bool, TypeError> {
+    let mut checker = Checker::new(variables);
+    checker.infer(expression)?;
+    let Checker { mut unifier, types, .. } = checker;
+    for open in types.values() {
+        if unifier.ground(open)?.is_open() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 fn checked(expression: &Expression, variables: &Variables) -> Result<(Type, Sums), TypeError> {
     let mut checker = Checker::new(variables);
     let open = checker.infer(expression)?;

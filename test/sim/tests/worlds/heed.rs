@@ -36,6 +36,10 @@ pub(crate) fn heeded(stage: &Stage) -> Result<(), String> {
     if stage.world.outage(HUB).is_some() {
         return Ok(());
     }
+    for thing in Thing::all(stage.tenants) {
+        let told = wanted(stage, thing).map_or(Ok(()), |origin| is_told(stage, &origin));
+        told.map_err(|why| format!("{thing:?} {why}"))?;
+    }
     let impatient = impatient(stage);
     let stands: BTreeMap<&str, Stand> =
         stage.providers.iter().map(|name| (*name, stand(stage, name, impatient.contains(name)))).collect();
@@ -52,7 +56,6 @@ pub(crate) fn heeded(stage: &Stage) -> Result<(), String> {
             }
             Some(Stand::Takes | Stand::Keeps) => {}
         }
-        is_told(stage, &origin).map_err(|why| format!("{thing:?} {why}"))?;
     }
     Ok(())
 }
