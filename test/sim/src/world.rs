@@ -128,10 +128,11 @@ impl World {
         format!("it does not come to an end: {MOST} requests were sent")
     }
 
-    /// Until a server can no longer be reached.
+    /// Until a server can no longer be read.
     pub(crate) async fn cut_off(&self, server: &str) {
+        let is_cut = |outages: &BTreeMap<String, Outage>| outages.get(server).is_some_and(|how| *how != Outage::Broken);
         // We hold the other end.
-        let _ = self.outages.subscribe().wait_for(|outages| outages.contains_key(server)).await;
+        let _ = self.outages.subscribe().wait_for(is_cut).await;
     }
 
     /// Nobody looks at it any more: what its servers hold is let go, whoever still holds on to one of them.

@@ -121,7 +121,7 @@ fn scenarios() -> Vec<(&'static str, Vec<Act>)> {
         ("its provider knows nobody any more", from_a(&[Outage(A, How::Unauthorized), Edit(ONE, 1), Heal(A)])),
         (
             "the provider that it leaves fails at all writes",
-            from_a(&[Outage(A, How::Broken), Policy(A, Says::Drained), Nothing, Nothing, Mood(B, Works::Failing)]),
+            from_a(&[Outage(A, How::Broken), Policy(A, Says::Drained), Nothing, Nothing, Mood(B, Works::Tokens)]),
         ),
         (
             "its consumer fails at all writes",
