@@ -240,3 +240,13 @@ fn of_many_the_oldest_is_forgotten_and_of_one_none() {
     assert_eq!(held, [6], "those of long ago are no matter");
     assert!(memory.wants_again(Part::Copy, INTENT));
 }
+
+#[test]
+fn of_a_key_with_one_thing_to_write_the_last_counts_and_nothing_waits() {
+    let mut memory = super::Memory::default();
+    for intent in 1..=2 * u8::try_from(BURST).unwrap() {
+        memory.wrote(Sole, [intent; 8], None, 5);
+    }
+    assert!(memory.wants_again(Sole, [10; 8]) && !memory.wants_again(Sole, [9; 8]));
+    assert_eq!(memory.allowance(0, 5), Pace::Go);
+}
