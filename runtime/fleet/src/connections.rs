@@ -3,7 +3,8 @@
 //! HTTP/2 where the server speaks it: reads and watches share a connection, as many as servers allow on one, and so do
 //! writes. What is not read (a watch whose reader waits) fills its own window and no more, so that it holds up no other. Pings tell when
 //! a connection is dead. Requests that come while none is open wait, for a while, for the one that the first of them opens: a
-//! handshake costs more than what most of them ask for.
+//! handshake costs more than what most of them ask for. What a server says it has not looked at is sent again: API servers end
+//! connections at will, after each request that they do not know the sender of, and some by chance (`--goaway-chance`).
 
 use std::{
     pin::{Pin, pin},
@@ -56,6 +57,9 @@ const SILENT: Duration = Duration::from_mins(2);
 
 /// So long others wait for whoever opens a connection; then each opens its own. Most handshakes take a few round trips.
 const OPENING: Duration = Duration::from_secs(1);
+
+/// So often a request is sent that the server says it has not looked at.
+const SENDINGS: u32 = 3;
 
 /// What one connection carries.
 #[derive(Debug, Default)]
@@ -160,6 +164,31 @@ fn is_review(request: &Request<Body>) -> bool {
     let path = request.uri().path();
     let reviews = ["/apis/authorization.k8s.io/", "/apis/authentication.k8s.io/"];
     request.method() == Method::POST && reviews.iter().any(|group| path.contains(group))
+}
+
+/// The same request once more; `None` where the body can be read only once.
+fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+    let mut copy = Request::new(request.body().try_clone()?);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
+}
+
+/// Whether the server says that it has done nothing with a request, so that any may be sent again: the connection is ended
+/// before it (RFC 9113, 6.8), or it is one too many (8.7).
+fn is_unprocessed(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(inner) = cause {
+        if let Some(told) = inner.downcast_ref::<h2::Error>().filter(|told| told.is_remote()) {
+            let reason = told.reason();
+            return (told.is_go_away() && reason == Some(h2::Reason::NO_ERROR))
+                || (told.is_reset() && reason == Some(h2::Reason::REFUSED_STREAM));
+        }
+        cause = inner.source();
+    }
+    false
 }
 
 /// What a request waits for.
@@ -310,7 +339,15 @@ impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Conn
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (client, mut place) = self.place(&request);
         Box::pin(async move {
-            let answer = place.send(&client, request).await;
+            let (mut request, mut left) = (request, SENDINGS);
+            let answer = loop {
+                left -= 1;
+                let again = if left > 0 { copy(&request) } else { None };
+                match (place.send(&client, request).await, again) {
+                    (Err(error), Some(again)) if is_unprocessed(&error) => request = again,
+                    (answer, _) => break answer,
+                }
+            };
             // An error is an answer, too: a connection that broke is made again.
             place.awaits = Awaits::Nothing;
             Ok(answer?.map(|body| Answered { body, place }))

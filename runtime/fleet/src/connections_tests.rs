@@ -12,7 +12,7 @@ use hyper_util::{
     client::legacy::connect::{Connected, Connection},
     rt::TokioIo,
 };
-use tokio::io::DuplexStream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -73,12 +73,35 @@ struct Server {
     speaks: Speaks,
     /// How many connections come to nothing before there is one.
     refused: u32,
+    /// How many connections end before their second request, and why: a code of RFC 9113, 7.
+    ending: (u32, u32),
 }
 
 /// How long it takes to connect.
 const HANDSHAKE: Duration = Duration::from_millis(1);
 
 type Answer = UnsyncBoxBody<Bytes, Infallible>;
+
+/// A server that answers the first request of a connection, and says that it has not looked at the second.
+async fn end_before_the_second(mut io: DuplexStream, reason: u32) -> std::io::Result<()> {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // `:status: 200`, and nothing after it.
+    const ANSWER: [u8; 10] = [0, 0, 1, 1, 0x05, 0, 0, 0, 1, 0x88];
+    const PREFACE: usize = 24;
+    io.write_all(&SETTINGS).await?;
+    io.read_exact(&mut [0; PREFACE]).await?;
+    let mut requests = 0;
+    while requests < 2 {
+        let mut head = [0; 9];
+        io.read_exact(&mut head).await?;
+        let length = usize::from(head[1]) << 8 | usize::from(head[2]);
+        io.read_exact(&mut vec![0; length]).await?;
+        requests += u32::from(head[3] == 1);
+    }
+    io.write_all(&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1]).await?;
+    io.write_all(&reason.to_be_bytes()).await?;
+    io.write_all(&ANSWER).await
+}
 
 impl Server {
     async fn answer(self, path: String) -> Result<Response<Answer>, Infallible> {
@@ -96,8 +119,12 @@ impl Server {
     }
 
     fn connect(&self) -> Pipe {
-        self.connections.fetch_add(1, Ordering::Relaxed);
         let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (ending, reason) = self.ending;
+        if self.connections.fetch_add(1, Ordering::Relaxed) < ending {
+            tokio::spawn(end_before_the_second(theirs, reason));
+            return Pipe { io: TokioIo::new(ours), speaks: self.speaks };
+        }
         let server = self.clone();
         tokio::spawn(async move {
             let serve = service_fn(|request: Request<Incoming>| server.clone().answer(request.uri().path().to_owned()));
@@ -221,6 +248,30 @@ async fn those_that_come_at_once_share_the_connection_that_the_first_opens() {
     assert_eq!(at_once(&mut client, 20).await, 20, "none waits for an answer");
     assert_eq!(server.connections(), 1);
     drop(watches);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_server_has_not_looked_at_is_sent_again_and_nothing_else_is() {
+    const NO_ERROR: u32 = 0;
+    const ENHANCE_YOUR_CALM: u32 = 11;
+    for (ending, answered, connections) in [
+        ((1, NO_ERROR), 2, 2),
+        // It may have been done in part.
+        ((1, ENHANCE_YOUR_CALM), 1, 1),
+    ] {
+        let server = Server { ending, ..Server::default() };
+        assert_eq!(at_once(&mut server.client(), 2).await, answered, "{ending:?}");
+        assert_eq!(server.connections(), connections, "{ending:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_looks_at_nothing_is_asked_so_often() {
+    const NO_ERROR: u32 = 0;
+    let server = Server { ending: (u32::MAX, NO_ERROR), ..Server::default() };
+    // Of those that come at once, each connection answers one.
+    assert_eq!(at_once(&mut server.client(), 20).await, SENDINGS as usize);
+    assert_eq!(server.connections(), SENDINGS);
 }
 
 #[tokio::test(start_paused = true)]
