@@ -24,6 +24,7 @@ pub use self::{
     custom_resource::{crd_name, generated_kind, is_established},
     decide::decide,
     decision::{Decision, Serve, Subject, Write},
+    history::says_the_same,
     instance::{AT_ONCE, Instance},
     snapshot::{
         Compilation, Controller, Distributed, Elsewhere, Flags, Graph, Instances, Revision, Revisions, Snapshot,

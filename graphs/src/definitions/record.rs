@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use graphs_core::definition::{Compilation, Revision, Subject};
+use graphs_core::definition::{Compilation, Revision, Subject, says_the_same};
 use runtime_effect::{kind::Kind, memory::Memory, view::View};
 use runtime_engine::recorder::Told;
 
@@ -87,8 +87,10 @@ impl Record {
         let first = own.first().map(|(number, _)| *number);
         for (number, revision) in own {
             let attempt = self.of(&revision.view.uid);
-            // The newest says what the RGD says, as long as it was not compiled by itself.
-            let attempt = attempt.or_else(|| self.own.as_ref().filter(|_| Some(number) == first))?;
+            let attempt = attempt.or_else(|| {
+                // The newest need not be compiled by itself where it says what the RGD says.
+                self.own.as_ref().filter(|_| Some(number) == first && says_the_same(&revision.view, rgd))
+            })?;
             match (&attempt.compiled, &attempt.outcome) {
                 (Some(compiled), _) => return Some(Some((number, Arc::clone(compiled)))),
                 (None, Compilation::Pending) => return None,
@@ -128,5 +130,47 @@ impl Record {
         self.own.take_if(|own| is_one(own));
         self.revisions.retain(|attempt| !is_one(attempt));
         self.own.is_some() != own || self.revisions.len() != revisions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn named(uid: &str, spec: &Value) -> View {
+        View {
+            uid: uid.into(),
+            resource_version: 1,
+            deleting: false,
+            applied_by_us: true,
+            value: Arc::new(json!({"metadata": {"name": uid, "ownerReferences": [{"uid": "web"}]}, "spec": spec})),
+            unread: None,
+            conditions_known: true,
+        }
+    }
+
+    /// An RGD that was changed once served what it said under the number of its last revision, before the next was issued.
+    #[test]
+    fn what_an_rgd_says_is_of_no_revision_before_it_is_issued() {
+        let says = |default: &str| json!({"schema": {"apiVersion": "v1", "kind": "Web", "spec": {"text": default}}});
+        let attempt = |uid: &str| Attempt {
+            uid: uid.into(),
+            generation: 1,
+            outcome: Compilation::Invalid("no".into()),
+            compiled: None,
+            kinds: Arc::default(),
+            busy: false,
+        };
+        let newest = |issued: &str, attempts: Vec<Attempt>| {
+            let snapshot = json!({"revision": 1, "snapshot": {"name": "web", "generation": 1, "spec": says(issued)}});
+            let revision = Revision { view: named("web-r00001", &snapshot), outcome: Compilation::Pending };
+            let record = Record { own: Some(attempt("web")), revisions: attempts, ..Record::default() };
+            record.newest_of(&named("web", &says("string")), &[revision])
+        };
+        assert!(newest("integer", Vec::new()).is_none());
+        assert!(matches!(newest("string", Vec::new()), Some(None)));
+        assert!(matches!(newest("integer", vec![attempt("web-r00001")]), Some(None)));
     }
 }

@@ -108,6 +108,11 @@ fn content_of(view: &View) -> Option<Content> {
     Content::of(&spec.snapshot.spec).ok()
 }
 
+/// Whether a revision says what the RGD says: an RGD that has changed is ahead of all its revisions until the next one is issued.
+pub fn says_the_same(revision: &View, rgd: &View) -> bool {
+    content_of_rgd(rgd).is_ok_and(|content| content_of(revision) == Some(content))
+}
+
 /// What the spec of an RGD says, or why it cannot be read.
 pub(super) fn content_of_rgd(rgd: &View) -> Result<Content, String> {
     if let Some(unread) = rgd.unread {

@@ -48,6 +48,7 @@ pub(crate) fn heeded(stage: &Stage) -> Result<(), String> {
         let Some(origin) = wanted(stage, thing) else { continue };
         let provider = origin["metadata"]["annotations"][keys::PROVIDER_CLUSTER].as_str().unwrap_or_default();
         match stands.get(provider) {
+            None if may_have_been_placed(stage, &origin) => {}
             None => return Err(format!("{thing:?} is nowhere, and {taker} would have it")),
             Some(Stand::Parts) => {
                 return Err(format!(
@@ -76,6 +77,13 @@ fn is_told(stage: &Stage, origin: &Value) -> Result<(), String> {
     };
     let (says, shows) = (named(copy), named(origin));
     if broken.is_empty() || says == shows { Ok(()) } else { Err(format!("shows {shows:?}, and its copy has {says:?}")) }
+}
+
+/// Whether it says, in words that are not the broker's, that it was placed, and one cannot be asked who may have it.
+fn may_have_been_placed(stage: &Stage, origin: &Value) -> bool {
+    let steering = [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER, keys::ASSIGNMENT];
+    let claims = steering.iter().any(|key| origin["metadata"]["annotations"][*key].is_string());
+    claims && stage.providers.iter().any(|name| stage.world.outage(name).is_some())
 }
 
 fn is_reached(stage: &Stage, name: &str) -> bool {

@@ -183,6 +183,17 @@ fn what_was_found_by_chance_stays_away() {
     }
 }
 
+/// A move that a person asks for to where the object goes already waits beside the other. A provider that said it wants to be rid
+/// of all at the moment it left may have been heard. What says, in words that are not ours, that it was placed is placed once
+/// all can be asked.
+#[test]
+fn what_looks_wrong_and_is_not_is_let_pass() {
+    for seed in [14_020_221, 14_020_470, 14_023_340] {
+        let plan = Plan::drawn(seed);
+        tell(&plan).hold(&calm(&plan));
+    }
+}
+
 /// Whoever came to lead while a watch was behind once let go of what the leader before had made a moment ago.
 #[test]
 fn whoever_comes_to_lead_goes_by_what_is_there() {

@@ -189,8 +189,9 @@ fn what_went_wrong_once_does_not_again() {
     let made_up =
         made_up.map(|(seed, plan)| Play::new(seeded::scenario(seeded::story(seed)), seed, as_found(plan(seed))));
     // A child whose labels somebody took off was taken for one that had been let go of; a wave stood still, for nobody looked at
-    // spokes again when RGDs were known again; nor when revisions were. These wrote as their seeds say.
-    let later = [11_200_278, 11_200_821, 10_001_210, 14_003_384];
+    // spokes again when RGDs were known again; nor when revisions were. What an RGD said was served in spokes under the number
+    // of its last revision, before the next was issued. These wrote as their seeds say.
+    let later = [11_200_278, 11_200_821, 10_001_210, 14_003_384, 14_023_893];
     let later = later.map(|seed| Play::new(seeded::scenario(seeded::story(seed)), seed, Plan::stormy(seed)));
     let made_up = made_up.into_iter().chain(later);
     all_hold(&plays.chain(made_up).collect::<Vec<_>>());

@@ -72,7 +72,9 @@ impl Wishes {
         let chosen = if goes != went && !goes.is_empty() { goes } else { is };
         let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
         let left = self.out.get(&was).filter(|left| step.entry.at < **left + GRACE && chosen != was && chosen != went);
-        if left.is_some() && !self.forged.contains(uid) {
+        // Who takes nothing any more may have been heard to say so before he left.
+        let is_heard = is_long_ago(step, left) || !self.closed.contains_key(&was);
+        if left.is_some() && is_heard && !self.forged.contains(uid) {
             return Err(format!("{was} may be back in a moment"));
         }
         let is_new = chosen != was && chosen != went && !held.has(&chosen, uid);
