@@ -69,6 +69,8 @@ pub struct Registry {
     providers: HashMap<ClusterName, Arc<Own>>,
     /// Providers with an AcceptAPI for a resource.
     speaking: HashMap<Arc<Gvr>, Arc<BTreeSet<ClusterName>>>,
+    /// Providers with an AcceptAPI that has an expression.
+    evaluating: BTreeSet<ClusterName>,
 }
 
 impl Registry {
@@ -81,6 +83,11 @@ impl Registry {
     /// Providers with an AcceptAPI for a resource, in order.
     pub fn speaking(&self, gvr: &Gvr) -> impl Iterator<Item = &ClusterName> {
         self.speaking.get(gvr).into_iter().flat_map(|speaking| speaking.iter())
+    }
+
+    /// Whether any AcceptAPI has an expression: how long that takes is its writer's choice.
+    pub fn evaluates(&self) -> bool {
+        !self.evaluating.is_empty()
     }
 
     fn acceptance(&self, id: &AcceptId) -> Option<&Arc<Acceptance>> {
@@ -194,6 +201,8 @@ impl Registry {
     /// All resources of a provider that are concerned, in one pass.
     fn reindex(&mut self, provider: &ClusterName, concerned: &HashSet<Gvr>) {
         let own = self.own(provider);
+        let mut compiled = own.entries.values().filter_map(|entry| entry.compiled.as_ref().ok());
+        let evaluates = compiled.any(|acceptance| acceptance.has_expression());
         let mut accepting: HashMap<&Gvr, Vec<Arc<Acceptance>>> = HashMap::default();
         for acceptance in own.entries.values().filter_map(|entry| entry.compiled.as_ref().ok()) {
             if let Some(gvr) = concerned.get(&acceptance.gvr) {
@@ -203,6 +212,11 @@ impl Registry {
         own.by_resource.retain(|gvr, _| !concerned.contains(&**gvr));
         let accepting = accepting.into_iter().map(|(gvr, accepting)| (Arc::new(gvr.clone()), accepting.into()));
         own.by_resource.extend(accepting);
+        if evaluates {
+            self.evaluating.insert(provider.clone());
+        } else {
+            self.evaluating.remove(provider);
+        }
         for gvr in concerned {
             let speaks = !self.accepting(provider, gvr).is_empty();
             self.set_speaking(provider, gvr, speaks);
@@ -397,7 +411,37 @@ mod tests {
         registry.mark_known(&provider());
         assert_eq!(registry.remove_provider(&provider()), HashSet::from_iter([gvr("bs")]));
         assert!(!registry.knows(&provider()) && registry.entries_of(&provider()).next().is_none());
-        assert!(registry.providers.is_empty() && registry.speaking.is_empty(), "nothing is kept of one that has left");
+        assert!(
+            registry.providers.is_empty() && registry.speaking.is_empty() && !registry.evaluates(),
+            "nothing is kept of one that has left"
+        );
+    }
+
+    /// Whoever has one says how long decisions take.
+    #[test]
+    fn that_an_accept_api_has_an_expression_is_known_as_long_as_it_does() {
+        let evaluator = Evaluator::new();
+        let mut registry = Registry::default();
+        let with = |name: &str, expression: Option<&str>| {
+            let mut value = object(name, "as", 1, 0).value().unwrap();
+            value["spec"]["expression"] = expression.into();
+            let object = crate::conventions::object(&value).1;
+            let compiled = Entry::read(&object, None).compiled(&id(name), &object, &evaluator, &Arc::default());
+            assert!(compiled.compiled.is_ok(), "{compiled:?}");
+            Found::from([(id(name), Some(Arc::new(compiled)))])
+        };
+        registry.take(&provider(), with("a", None));
+        assert!(!registry.evaluates());
+        registry.take(&provider(), with("b", Some("true")));
+        assert!(registry.evaluates());
+        registry.take(&provider(), with("a", Some("true")));
+        registry.take(&provider(), with("b", None));
+        assert!(registry.evaluates());
+        registry.take(&provider(), Found::from([(id("a"), None)]));
+        assert!(!registry.evaluates());
+        registry.take(&provider(), with("b", Some("true")));
+        registry.remove_provider(&provider());
+        assert!(!registry.evaluates());
     }
 
     #[test]

@@ -153,6 +153,10 @@ impl Machine for OriginMachine {
         self.looks_at(key)
     }
 
+    fn is_short(&self, _key: &Work) -> bool {
+        !self.broker.accept_apis.load().evaluates()
+    }
+
     fn decide(&self, work: &Work, occasion: &Occasion) -> Result<Plan<Subject>, Outcome> {
         let Work(key) = work;
         let Taken { decision, known, listens } = self.decide_and_remember(key, occasion).ok_or(Outcome::After(IDLE))?;

@@ -6,6 +6,9 @@
 //! next, and none has all threads, so that another's next job need not wait for the end of a long one. What is only
 //! looked at again because of somebody else's edits stands behind all that, and is not starved by it.
 //!
+//! To wake a thread and to be woken by it costs as much as a short decision. Of what is known to be short, a job that finds
+//! all threads idle is done by whoever brings it ([`Decisions::here`]).
+//!
 //! A simulator has no threads: [`Decisions::inline`] does the same jobs in the same order as tasks of the one that it has.
 
 use std::{
@@ -53,6 +56,8 @@ struct State {
     turns: usize,
     /// Threads with nothing to do.
     idle: usize,
+    /// Jobs that are being done.
+    running: usize,
     closed: bool,
 }
 
@@ -75,13 +80,40 @@ struct Told {
     unsaid: u64,
 }
 
+/// A short job that its bringer does, until this is dropped.
+pub struct Here<'a> {
+    shared: &'a Shared,
+    lane: &'a ClusterName,
+    started: Instant,
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        let took = self.started.elapsed();
+        lock(&self.shared.state).end(Urgency::InTurn, self.lane, took);
+        // What came meanwhile had a thread to itself.
+        self.shared.tell(self.lane, took);
+    }
+}
+
 /// The threads for decisions. They end when it is dropped.
 pub struct Decisions {
     shared: Arc<Shared>,
 }
 
 impl State {
+    fn new(share: usize) -> Self {
+        let (in_turn, later) = (Lanes::new(share), Lanes::new(share));
+        Self { in_turn, later, running_later: 0, turns: 0, idle: 0, running: 0, closed: false }
+    }
+
     fn pick(&mut self, share: usize) -> Option<Picked> {
+        let picked = self.next(share)?;
+        self.running += 1;
+        Some(picked)
+    }
+
+    fn next(&mut self, share: usize) -> Option<Picked> {
         let may_later = self.running_later < share;
         let due = self.turns >= TURNS;
         let later = |state: &mut Self| {
@@ -110,6 +142,7 @@ impl State {
     }
 
     fn end(&mut self, urgency: Urgency, lane: &ClusterName, took: Duration) {
+        self.running -= 1;
         match urgency {
             Urgency::InTurn => self.in_turn.end(lane, took),
             Urgency::Later => {
@@ -122,15 +155,7 @@ impl State {
 
 impl Shared {
     fn new(share: usize, inline: bool, slow: fn()) -> Arc<Self> {
-        let state = State {
-            in_turn: Lanes::new(share),
-            later: Lanes::new(share),
-            running_later: 0,
-            turns: 0,
-            idle: 0,
-            closed: false,
-        };
-        let (state, wanted, told) = (Mutex::new(state), Condvar::new(), Mutex::default());
+        let (state, wanted, told) = (Mutex::new(State::new(share)), Condvar::new(), Mutex::default());
         Arc::new(Self { state, wanted, share, inline, slow, told })
     }
 
@@ -229,6 +254,18 @@ impl Decisions {
             })?;
         }
         Ok(decisions)
+    }
+
+    /// To do a job for a lane on the caller's thread, which others wait for: it has to be a short one. `None`: others are at
+    /// work, or wait for it, and the job is to wait its turn.
+    pub fn here<'a>(&'a self, lane: &'a ClusterName) -> Option<Here<'a>> {
+        let mut state = lock(&self.shared.state);
+        let is_free = state.running == 0 && state.in_turn.is_empty() && state.later.is_empty();
+        is_free.then(|| {
+            state.running += 1;
+            state.in_turn.begin(lane);
+            Here { shared: &self.shared, lane, started: Instant::now() }
+        })
     }
 
     /// Does a job for a lane and returns its answer; `None` where it panicked. One that takes long is told of as `what`.
@@ -339,8 +376,7 @@ mod tests {
 
     #[test]
     fn those_in_their_turn_go_first_but_not_always() {
-        let mut state =
-            State { in_turn: Lanes::new(1), later: Lanes::new(1), running_later: 0, turns: 0, idle: 0, closed: false };
+        let mut state = State::new(1);
         for _ in 0..2 * TURNS {
             state.in_turn.push(&lane("a"), Box::new(|| ()));
             state.later.push(&lane("b"), Box::new(|| ()));
@@ -357,8 +393,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_woken_for_what_it_may_do_only() {
-        let mut state =
-            State { in_turn: Lanes::new(1), later: Lanes::new(1), running_later: 0, turns: 0, idle: 1, closed: false };
+        let mut state = State { idle: 1, ..State::new(1) };
         assert!(!state.wants_another(1));
         for urgency in [Urgency::InTurn, Urgency::Later] {
             for name in ["a", "a", "b"] {
@@ -391,6 +426,33 @@ mod tests {
         assert_eq!(names, [("a", false), ("b", false), ("a", false), ("a", true)]);
         assert_eq!(decisions.run(&lane("a"), Urgency::InTurn, &"job", || panic!("on purpose")).await, None::<()>);
         assert_eq!(decisions.run(&lane("a"), Urgency::InTurn, &"job", || 1).await, Some(1));
+    }
+
+    #[tokio::test]
+    async fn a_short_job_is_done_by_its_bringer_where_nobody_else_has_any() {
+        let decisions = Arc::new(Decisions::with_threads(2, || ()).unwrap());
+        let (quiet, other) = (lane("quiet"), lane("other"));
+        let here = decisions.here(&quiet);
+        assert!(here.is_some() && decisions.here(&other).is_none(), "one at a time");
+        assert!(run(&decisions, "other").await.unwrap().starts_with("decide-"), "nobody waits for it");
+        drop(here);
+        let held = hold(&decisions, "hostile", Urgency::Later);
+        tokio::time::timeout(LIMIT, async {
+            while decisions.here(&quiet).is_some() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await
+        .expect("a thread is at work");
+        drop(held);
+        let free = async {
+            while decisions.here(&quiet).is_none() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LIMIT, free).await.expect("none is any more");
+        lock(&decisions.shared.state).later.push(&other, Box::new(|| ()));
+        assert!(decisions.here(&quiet).is_none(), "somebody waits");
     }
 
     #[tokio::test]

@@ -155,6 +155,12 @@ pub trait Machine: Send + Sync + Sized + 'static {
         Needs::default()
     }
 
+    /// Whether a decision on a key that needs nothing is a short one: little to read, and nothing that strangers have written is
+    /// evaluated. It may be made on a thread that serves sockets.
+    fn is_short(&self, _key: &Self::Key) -> bool {
+        false
+    }
+
     /// Observes, decides, and takes the decision in. `Err`: nothing can be decided now.
     fn decide(&self, key: &Self::Key, occasion: &Occasion) -> Result<Plan<Self::Subject>, Outcome>;
 

@@ -50,7 +50,8 @@ pub async fn run<M: Machine>(machine: Arc<M>, stop: CancellationToken) {
     };
     spawn(closer);
     while let Some(turn) = queue.next().await {
-        begin(&machine, turn, &shift);
+        let short = turn.alone && machine.is_short(&turn.key);
+        begin(&machine, turn, &shift, short);
     }
     shift.tasks.close();
     shift.tasks.wait().await;
@@ -86,7 +87,7 @@ struct Hand<M: Machine> {
 
 impl<M: Machine> Hand<M> {
     fn new(turn: Turn<M::Key>) -> Self {
-        let Turn { key, waited: _, slot, untold: _, patient, cause, start } = turn;
+        let Turn { key, waited: _, slot, untold: _, patient, alone: _, cause, start } = turn;
         let urgency = if cause.is_some() { Urgency::Later } else { Urgency::InTurn };
         let lane = cause.unwrap_or_else(|| runtime_fleet::queue::Key::lane(&key).clone());
         Self { key, slot, lane, urgency, patient, start: Some(start), since: Instant::now() }
@@ -163,16 +164,19 @@ fn ended<M: Machine>(machine: &M, hand: &Hand<M>, wait: Option<Duration>) {
 }
 
 /// Has the first decision on a key made. Most say that there is nothing to do: those end on the thread that made them,
-/// which goes on with the next key.
-fn begin<M: Machine>(machine: &Arc<M>, turn: Turn<M::Key>, shift: &Shift<M>) {
+/// which goes on with the next key. A short one is made here, if nobody else has any.
+fn begin<M: Machine>(machine: &Arc<M>, turn: Turn<M::Key>, shift: &Shift<M>, short: bool) {
     (machine.engine().meters.waited)(turn.waited);
     let kept = turn.slot.as_ref().and_then(|_| shift.kept.take(&turn.key, turn.untold));
     let hand = Hand::<M>::new(turn);
     if kept.is_some() {
         return go_on(machine, hand, kept, shift);
     }
-    let (owned, shift, running) = (Arc::clone(machine), shift.clone(), shift.tasks.token());
     let (lane, urgency, key) = (hand.lane.clone(), hand.urgency, hand.key.clone());
+    if short && let Some(_here) = machine.engine().decisions.here(&lane) {
+        return first(machine, hand, shift);
+    }
+    let (owned, shift, running) = (Arc::clone(machine), shift.clone(), shift.tasks.token());
     machine.engine().decisions.begin(&lane, urgency, key, move || {
         let _running = running;
         first(&owned, hand, &shift);
@@ -192,7 +196,7 @@ fn first<M: Machine>(machine: &Arc<M>, mut hand: Hand<M>, shift: &Shift<M>) {
     let (wait, next) = machine.queue().finish_and_take(&hand.key, outcome, start);
     ended(&**machine, &hand, wait);
     for turn in next {
-        begin(machine, turn, shift);
+        begin(machine, turn, shift, false);
     }
 }
 
@@ -262,11 +266,11 @@ async fn work<M: Machine>(
                 machine.queue().observing(key);
             }
             let needs = machine.needs(key);
-            let reads = needs.reads();
+            let (reads, short) = (needs.reads(), needs.nothing() && machine.is_short(key));
             // Until what the plan wants is done: it holds the objects that are sent.
             room = machine.engine().provide(needs).await;
             unread = reads && machine.needs(key).reads();
-            match decide_apart(machine, hand, said.clone()).await {
+            match decide_apart(machine, hand, said.clone(), short).await {
                 Ok(drawn) => drawn,
                 Err(outcome) => return outcome,
             }
@@ -311,12 +315,19 @@ async fn work<M: Machine>(
     Outcome::Failed
 }
 
-/// Decides on a thread for decisions.
+/// Decides on a thread for decisions, unless it is a short one and nobody else has any.
 async fn decide_apart<M: Machine>(
     machine: &Arc<M>,
     hand: &Hand<M>,
     confirmed: Option<Confirmed>,
+    short: bool,
 ) -> Result<Drawn<M::Subject>, Outcome> {
+    if short
+        && !machine.queue().is_busy()
+        && let Some(_here) = machine.engine().decisions.here(&hand.lane)
+    {
+        return decide(&**machine, &hand.key, hand.patient, confirmed);
+    }
     let (owned, key, patient) = (Arc::clone(machine), hand.key.clone(), hand.patient);
     let job = move || decide(&*owned, &key, patient, confirmed);
     let decided = machine.engine().decisions.run(&hand.lane, hand.urgency, &hand.key, job).await;

@@ -260,7 +260,7 @@ async fn decisions_of_a_parked_key(op: Op, pause: Duration, meanwhile: impl Fn(&
     meanwhile(&machine.queue);
     tokio::time::advance(pause).await;
     drop(held);
-    begin(&machine, machine.queue.next().await.unwrap(), &shift);
+    begin(&machine, machine.queue.next().await.unwrap(), &shift, false);
     shift.tasks.close();
     shift.tasks.wait().await;
     assert!(shift.kept.is_empty());
@@ -344,4 +344,20 @@ async fn what_is_told_in_the_middle_of_a_decision_is_not_lost() {
     first_decision(&*machine, &hand);
     machine.queue.finish(&key, Outcome::Done);
     assert_eq!(machine.queue.stats().depth, 1);
+}
+
+/// To hand it to a thread costs more than to make it.
+#[tokio::test(start_paused = true)]
+async fn a_short_decision_is_made_where_its_key_was_taken() {
+    for (short, at_once) in [(true, 1), (false, 0)] {
+        let machine = Arc::new(Owner::of(stub::engine(1)));
+        let shift = Shift { tasks: TaskTracker::new(), kept: Arc::default() };
+        machine.queue.add(One(stub::name()));
+        begin(&machine, machine.queue.next().await.unwrap(), &shift, short);
+        assert_eq!(machine.decided.load(Ordering::Relaxed), at_once);
+        shift.tasks.close();
+        shift.tasks.wait().await;
+        assert_eq!(machine.decided.load(Ordering::Relaxed), 1);
+        assert!(machine.queue.is_idle());
+    }
 }

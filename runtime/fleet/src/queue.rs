@@ -48,6 +48,8 @@ pub struct Turn<K: Key> {
     pub untold: bool,
     /// It has waited until nobody else did; see [`Outcome::WhenIdle`].
     pub patient: bool,
+    /// No other waits for its turn.
+    pub alone: bool,
     /// It is only looked at again because of this cluster's edits; see [`Queue::add_later`].
     pub cause: Option<ClusterName>,
     /// To be dropped once the first decision is made: until then the key is one of the few of its lane.
@@ -195,10 +197,11 @@ impl<K: Key> Queue<K> {
                 let now = Instant::now();
                 let wake = inner.fire(now);
                 if let Some(taken) = inner.take(now) {
+                    let alone = !inner.has_waiting();
                     drop(inner);
                     // One notification may stand for many additions.
                     self.changed.notify_one();
-                    return Some(self.turn(taken, now));
+                    return Some(Turn { alone, ..self.turn(taken, now) });
                 }
                 wake
             };
@@ -216,7 +219,8 @@ impl<K: Key> Queue<K> {
         let waited = now.saturating_duration_since(since);
         let later = how == How::Later;
         let start = Start { queue: Arc::clone(self), lane: Some(lane.clone()), later };
-        Turn { key, waited, slot, untold, patient: how == How::Patient, cause: later.then_some(lane), start }
+        let (patient, cause) = (how == How::Patient, later.then_some(lane));
+        Turn { key, waited, slot, untold, patient, alone: false, cause, start }
     }
 
     /// Work on a key has ended. Returns the wait before the retry, if it failed.

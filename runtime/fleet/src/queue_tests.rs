@@ -105,6 +105,22 @@ async fn a_slow_cluster_holds_only_its_own_slots() {
 }
 
 #[tokio::test]
+async fn a_key_is_told_whether_others_wait() {
+    let (queue, target) = (queue(), slots());
+    let held = target.take();
+    for number in 1..=2 {
+        queue.add(job("a", number));
+    }
+    let alone = async || queue.next().await.unwrap().alone;
+    assert!(!alone().await, "the other");
+    assert!(alone().await, "the other is worked on");
+    queue.finish(&job("a", 1), Outcome::Park(Arc::clone(&target)));
+    queue.add(job("a", 3));
+    assert!(!alone().await, "one waits for a slot");
+    drop(held);
+}
+
+#[tokio::test]
 async fn those_who_wait_for_a_slot_take_turns_by_lane() {
     let queue = queue();
     let target = slots();

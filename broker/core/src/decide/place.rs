@@ -152,10 +152,10 @@ impl<'a> Pass<'a> {
     }
 
     /// Puts finalizer and signed assignment on the origin, where they are not already.
-    pub(super) fn mark(&mut self, origin: &View, assigned: &Assigned, note: Option<Note>) -> bool {
+    pub(super) fn mark(&mut self, origin: &View, assigned: &Assigned, note: Option<Note>) -> Marks {
         let finalizer = origin.has_finalizer(keys::FINALIZER);
         if assigned.written && finalizer {
-            return false;
+            return Marks::There;
         }
         let assignment = Assignment {
             provider: assigned.provider.name().to_owned(),
@@ -179,8 +179,7 @@ impl<'a> Pass<'a> {
             let finalizers: Vec<&str> = origin.finalizers().chain([keys::FINALIZER]).collect();
             metadata["finalizers"] = json!(finalizers);
         }
-        self.patch_origin(origin, json!({"metadata": metadata}), note);
-        true
+        if self.patch_origin(origin, json!({"metadata": metadata}), note) { Marks::Written } else { Marks::Waiting }
     }
 
     /// The consumer has as many objects as it may have: this one waits until another goes.
@@ -382,4 +381,15 @@ fn sentence(lead: &str, refusals: &[String]) -> String {
 
 fn settling(holder: &Holder) -> bool {
     holder.reach == Reach::Settling
+}
+
+/// How it stands with the marks of an origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// They are there.
+    There,
+    /// They are written now.
+    Written,
+    /// They were refused, or are taken off again and again: the write waits.
+    Waiting,
 }

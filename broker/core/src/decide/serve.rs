@@ -14,7 +14,7 @@ use runtime_effect::{
 };
 use serde_json::json;
 
-use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned};
+use super::{GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, SILENT_MILLIS, claim::Assigned, place::Marks};
 use crate::{
     acceptance::{Acceptance, Verdict},
     copy,
@@ -40,8 +40,10 @@ impl<'a> Pass<'a> {
         if self.departs(origin, assigned, holder, &accepted) {
             return;
         }
-        // Without the finalizer a copy would be left behind: it comes first, alone.
-        if self.mark(origin, assigned, None) {
+        // Without the finalizer a copy would be left behind: it comes first, alone. One that is there already is kept up where the
+        // consumer does not let the marks be written.
+        let marks = self.mark(origin, assigned, None);
+        if marks == Marks::Written || marks == Marks::Waiting && holder.copy.present().is_none() {
             return self.state(State::Placing);
         }
         if let Reach::Lost(_) = &holder.reach {

@@ -8,8 +8,8 @@ use runtime_effect::{merge, note::Note, reach::Reach, seen::Seen, serving::Servi
 use serde_json::json;
 
 use super::{
-    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, progress::Progress,
-    serve::Site, target::Target,
+    GOOD_NEWS_MILLIS, LOST_MILLIS, Pass, claim::Assigned, depart::Accepted, held::held_by, place::Marks,
+    progress::Progress, serve::Site, target::Target,
 };
 use crate::{
     acceptance::Acceptance,
@@ -80,7 +80,7 @@ impl<'a> Pass<'a> {
         {
             return;
         }
-        if self.mark(origin, assigned, None) {
+        if self.mark(origin, assigned, None) != Marks::There {
             return;
         }
         self.drop_superseded(origin, &[&assigned.provider, to], assigned.epoch);

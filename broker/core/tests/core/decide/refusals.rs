@@ -34,6 +34,25 @@ fn marks_and_status_that_are_refused_are_told() {
     assert_eq!(refuse(&mut world, Subject::Status), [condition::INVALID]);
 }
 
+/// A consumer that lets nobody write them once froze what was served.
+#[test]
+fn an_object_whose_marks_are_refused_is_served_as_before_and_gets_no_new_copy() {
+    let mut world = World::served();
+    world.edit(&web(), |origin| {
+        origin["metadata"]["finalizers"] = json!([]);
+        origin["spec"]["fqdn"] = json!("b.corp");
+    });
+    world.provider_status("p1", &web(), json!({"phase": "News"}));
+    assert_eq!(refuse(&mut world, Subject::Marks), [condition::INVALID]);
+    world.pass(&web());
+    world.pass(&web());
+    assert_eq!(world.copy("p1", &web()).unwrap()["spec"]["fqdn"], "b.corp");
+    assert_eq!(world.origin(&web()).unwrap()["status"]["phase"], "News");
+    world.provider("p1").delete(&World::copy_at(&web()));
+    let decision = world.pass(&web());
+    assert_eq!((decision.state, decision.writes().count()), (State::Placing, 0));
+}
+
 #[test]
 fn a_copy_that_is_refused_is_told_once_and_in_the_condition() {
     for made in [false, true] {

@@ -83,7 +83,11 @@ impl Stages {
         });
         // One that a person asks for waits beside one to the same provider that goes on.
         let is_done = there.any(|one| matches!(&*one.state, "InitialCompleted" | "CutoverInProgress"));
-        if early && !is_done { Err("the consumer is switched before the stages before it have ended".to_owned()) } else { Ok(()) }
+        if early && !is_done {
+            Err("the consumer is switched before the stages before it have ended".to_owned())
+        } else {
+            Ok(())
+        }
     }
 
     fn check_deletion(&self, step: &Step<'_>, seen: &Seen, held: &Held) -> Result<(), String> {
