@@ -41,7 +41,7 @@ pub use self::explain::{Answer, Asked, Explanation, explain, proposed};
 use self::held::Predecessors;
 use crate::{
     acceptance::{AcceptId, Verdict},
-    decision::{Decision, State, Step, Write},
+    decision::{Decision, State, Write},
     memory::Subject,
     snapshot::Snapshot,
     status::{self, Own},
@@ -52,27 +52,12 @@ pub fn decide(snapshot: &Snapshot<'_>) -> Decision {
     let mut pass = Pass::new(snapshot);
     pass.run();
     let mut decision = pass.decision;
-    put_off(&mut decision.steps);
     // What follows from an origin's marks, or from a copy that was changed, is decided once they are.
     let leads_on = |write: &Write| write.subject == Subject::Marks || matches!(write.op, Op::Apply { .. });
     if decision.writes().any(leads_on) {
         decision.complete = false;
     }
     decision
-}
-
-/// What goes on between the provider that serves and the consumer waits for no other: neither for one that the object moves to, or
-/// is left at, nor for the coordination cluster. What they throttle, or do not answer, keeps back what is written after it. Where
-/// marks are written the order says what may be there without the other.
-fn put_off(steps: &mut [Step]) {
-    let subject = |step: &Step| match step {
-        Step::Write(write) => Some(write.subject),
-        Step::Together(_) | Step::Confirm(_) => None,
-    };
-    if steps.iter().all(|step| subject(step).is_some_and(|subject| subject != Subject::Marks)) {
-        let waits = [Subject::Successor, Subject::Removal, Subject::Migration];
-        steps.sort_by_key(|step| subject(step).is_some_and(|subject| waits.contains(&subject)));
-    }
 }
 
 /// One pass over one origin.

@@ -46,6 +46,9 @@ const TREES: usize = 3;
 /// Objects that take less together are decided on without asking for room, in KiB.
 const SMALL: u32 = 1 << 10;
 
+/// Objects that take less together are little to look at, in bytes: most take a twentieth of it.
+const LITTLE: usize = 64 << 10;
+
 struct Read {
     spec: Arc<WatchSpec>,
     key: ObjectKey,
@@ -169,6 +172,11 @@ impl Needs {
         self.room() == 0 && self.bodies.is_empty()
     }
 
+    /// Whether it looks at so little that this takes no time worth mentioning.
+    pub(crate) fn is_little(&self) -> bool {
+        self.bodies.is_empty() && self.weight <= LITTLE
+    }
+
     /// Whether bodies are to be read.
     pub fn reads(&self) -> bool {
         !self.bodies.is_empty()
@@ -203,6 +211,12 @@ mod tests {
     fn object(version: u64) -> Object {
         let raw = format!(r#"{{"metadata":{{"name":"a","uid":"u","resourceVersion":"{version}"}}}}"#);
         Object::parse(raw.as_bytes(), None, &PLAIN).unwrap().1
+    }
+
+    #[test]
+    fn what_takes_no_time_is_little() {
+        let needs = |weight| Needs { weight, bodies: Vec::new() };
+        assert!(needs(LITTLE).is_little() && !needs(LITTLE + 1).is_little());
     }
 
     #[test]

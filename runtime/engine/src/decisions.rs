@@ -6,8 +6,8 @@
 //! next, and none has all threads, so that another's next job need not wait for the end of a long one. What is only
 //! looked at again because of somebody else's edits stands behind all that, and is not starved by it.
 //!
-//! To wake a thread and to be woken by it costs as much as a short decision. Of what is known to be short, a job that finds
-//! all threads idle is done by whoever brings it ([`Decisions::here`]).
+//! To wake a thread and to be woken by it costs as much as a short decision. Of what should be short, a job that finds
+//! all threads idle is done by whoever brings it ([`Decisions::here`]); not of a lane of which one was not, for a while.
 //!
 //! A simulator has no threads: [`Decisions::inline`] does the same jobs in the same order as tasks of the one that it has.
 
@@ -21,12 +21,19 @@ use std::{
 };
 
 use broker_api::ClusterName;
-use runtime_fleet::{crash::spawn, lanes::Lanes, lock::lock};
+use runtime_fleet::{crash::spawn, hashed::HashMap, lanes::Lanes, lock::lock};
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tracing::warn;
 
 /// A job that takes longer is told of.
 const SLOW: Duration = Duration::from_millis(100);
+
+/// No job of a lane is done by its bringer for so long after one of that lane took longer than a short one may.
+const SHORT: Duration = Duration::from_millis(2);
+const APART: Duration = Duration::from_mins(1);
+
+/// So many lanes of that sort are remembered; where there are more, none is done by its bringer.
+const LANES: usize = 1024;
 
 /// Between two lines about slow jobs.
 const TOLD: Duration = Duration::from_secs(1);
@@ -58,6 +65,8 @@ struct State {
     idle: usize,
     /// Jobs that are being done.
     running: usize,
+    /// Lanes of which one took longer than [`SHORT`], and when.
+    long: HashMap<ClusterName, Instant>,
     closed: bool,
 }
 
@@ -90,8 +99,14 @@ pub struct Here<'a> {
 impl Drop for Here<'_> {
     fn drop(&mut self) {
         let took = self.started.elapsed();
-        lock(&self.shared.state).end(Urgency::InTurn, self.lane, took);
-        // What came meanwhile had a thread to itself.
+        let mut state = lock(&self.shared.state);
+        state.end(Urgency::InTurn, self.lane, took);
+        // A job of this lane that came meanwhile had to wait for its turn.
+        let wake = state.wants_another(self.shared.share);
+        drop(state);
+        if wake {
+            self.shared.wanted.notify_one();
+        }
         self.shared.tell(self.lane, took);
     }
 }
@@ -104,7 +119,16 @@ pub struct Decisions {
 impl State {
     fn new(share: usize) -> Self {
         let (in_turn, later) = (Lanes::new(share), Lanes::new(share));
-        Self { in_turn, later, running_later: 0, turns: 0, idle: 0, running: 0, closed: false }
+        Self {
+            in_turn,
+            later,
+            running_later: 0,
+            turns: 0,
+            idle: 0,
+            running: 0,
+            long: HashMap::default(),
+            closed: false,
+        }
     }
 
     fn pick(&mut self, share: usize) -> Option<Picked> {
@@ -141,8 +165,20 @@ impl State {
         self.idle > 0 && (self.in_turn.has_next() || may_later)
     }
 
+    /// Whether a job of a lane may be done by its bringer.
+    fn is_free(&self, lane: &ClusterName) -> bool {
+        let was_long = || self.long.get(lane).is_some_and(|since| since.elapsed() < APART) || self.long.len() >= LANES;
+        self.running == 0 && self.in_turn.is_empty() && self.later.is_empty() && !was_long()
+    }
+
     fn end(&mut self, urgency: Urgency, lane: &ClusterName, took: Duration) {
         self.running -= 1;
+        if took > SHORT {
+            self.long.retain(|_, since| since.elapsed() < APART);
+            if self.long.len() < LANES {
+                self.long.insert(lane.clone(), Instant::now());
+            }
+        }
         match urgency {
             Urgency::InTurn => self.in_turn.end(lane, took),
             Urgency::Later => {
@@ -256,12 +292,11 @@ impl Decisions {
         Ok(decisions)
     }
 
-    /// To do a job for a lane on the caller's thread, which others wait for: it has to be a short one. `None`: others are at
-    /// work, or wait for it, and the job is to wait its turn.
+    /// To do a job for a lane on the caller's thread, which others wait for: it should be a short one. `None`: others are at
+    /// work, or wait for it, or the lane's are not short, and the job is to wait its turn.
     pub fn here<'a>(&'a self, lane: &'a ClusterName) -> Option<Here<'a>> {
         let mut state = lock(&self.shared.state);
-        let is_free = state.running == 0 && state.in_turn.is_empty() && state.later.is_empty();
-        is_free.then(|| {
+        state.is_free(lane).then(|| {
             state.running += 1;
             state.in_turn.begin(lane);
             Here { shared: &self.shared, lane, started: Instant::now() }
@@ -316,177 +351,5 @@ impl Drop for Decisions {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::{
-        atomic::{AtomicUsize, Ordering},
-        mpsc,
-    };
-
-    use super::*;
-
-    const LIMIT: Duration = Duration::from_secs(20);
-
-    fn lane(name: &str) -> ClusterName {
-        ClusterName::consumer(name)
-    }
-
-    /// Begins a job that lasts until the returned sender is dropped.
-    fn hold(decisions: &Arc<Decisions>, name: &str, urgency: Urgency) -> mpsc::Sender<()> {
-        let (release, released) = mpsc::channel::<()>();
-        let (decisions, lane) = (Arc::clone(decisions), lane(name));
-        tokio::spawn(async move {
-            decisions.run(&lane, urgency, &"held", move || released.recv_timeout(LIMIT)).await;
-        });
-        release
-    }
-
-    async fn run(decisions: &Decisions, name: &str) -> Option<String> {
-        let thread = || thread::current().name().unwrap_or_default().to_owned();
-        tokio::time::timeout(LIMIT, decisions.run(&lane(name), Urgency::InTurn, &"job", thread)).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_lane_with_endless_jobs_leaves_a_thread_to_others() {
-        let decisions = Arc::new(Decisions::with_threads(2, || ()).unwrap());
-        let held = [hold(&decisions, "hostile", Urgency::InTurn), hold(&decisions, "hostile", Urgency::InTurn)];
-        for _ in 0..3 {
-            assert!(run(&decisions, "quiet").await.unwrap().starts_with("decide-"));
-        }
-        drop(held);
-        assert!(run(&decisions, "hostile").await.is_some());
-    }
-
-    #[tokio::test]
-    async fn what_can_wait_leaves_a_thread_to_others_and_is_not_starved() {
-        let decisions = Arc::new(Decisions::with_threads(2, || ()).unwrap());
-        let held = [hold(&decisions, "one", Urgency::Later), hold(&decisions, "two", Urgency::Later)];
-        assert!(run(&decisions, "quiet").await.is_some());
-        drop(held);
-        let flood = Arc::clone(&decisions);
-        let flood = tokio::spawn(async move {
-            loop {
-                run(&flood, "flood").await;
-            }
-        });
-        let three = lane("three");
-        let later = decisions.run(&three, Urgency::Later, &"job", || 1);
-        assert_eq!(tokio::time::timeout(LIMIT, later).await.unwrap(), Some(1));
-        flood.abort();
-    }
-
-    #[test]
-    fn those_in_their_turn_go_first_but_not_always() {
-        let mut state = State::new(1);
-        for _ in 0..2 * TURNS {
-            state.in_turn.push(&lane("a"), Box::new(|| ()));
-            state.later.push(&lane("b"), Box::new(|| ()));
-        }
-        let mut order = Vec::new();
-        while let Some((urgency, lane, _)) = state.pick(1) {
-            state.end(urgency, &lane, Duration::from_millis(1));
-            order.push(urgency);
-        }
-        let early: Vec<usize> = (0..2 * TURNS).filter(|at| order[*at] == Urgency::Later).collect();
-        assert_eq!(early, [TURNS], "one in so many, until nobody else waits");
-        assert_eq!(order.len(), 4 * TURNS);
-    }
-
-    #[test]
-    fn a_thread_is_woken_for_what_it_may_do_only() {
-        let mut state = State { idle: 1, ..State::new(1) };
-        assert!(!state.wants_another(1));
-        for urgency in [Urgency::InTurn, Urgency::Later] {
-            for name in ["a", "a", "b"] {
-                let lanes = if urgency == Urgency::InTurn { &mut state.in_turn } else { &mut state.later };
-                lanes.push(&lane(name), Box::new(|| ()));
-                // The second job of a lane that has all it may have.
-                assert_eq!(state.wants_another(1), state.pick(1).is_some(), "{urgency:?} {name}");
-            }
-        }
-        state.in_turn.push(&lane("c"), Box::new(|| ()));
-        assert!(state.wants_another(1));
-        state.idle = 0;
-        assert!(!state.wants_another(1), "there is nobody to wake");
-    }
-
-    /// On one thread, whose time stands still.
-    #[tokio::test(start_paused = true)]
-    async fn a_simulators_jobs_are_done_where_it_is_and_in_their_order() {
-        let decisions = Arc::new(Decisions::inline(|| ()));
-        let order = Arc::new(Mutex::new(Vec::new()));
-        for (name, urgency) in
-            [("a", Urgency::Later), ("a", Urgency::InTurn), ("a", Urgency::InTurn), ("b", Urgency::InTurn)]
-        {
-            let order = Arc::clone(&order);
-            decisions.begin(&lane(name), urgency, "job", move || lock(&order).push((name, urgency)));
-        }
-        let here = thread::current().id();
-        assert_eq!(decisions.run(&lane("c"), Urgency::Later, &"job", || thread::current().id()).await, Some(here));
-        let names: Vec<_> = lock(&order).iter().map(|(name, urgency)| (*name, *urgency == Urgency::Later)).collect();
-        assert_eq!(names, [("a", false), ("b", false), ("a", false), ("a", true)]);
-        assert_eq!(decisions.run(&lane("a"), Urgency::InTurn, &"job", || panic!("on purpose")).await, None::<()>);
-        assert_eq!(decisions.run(&lane("a"), Urgency::InTurn, &"job", || 1).await, Some(1));
-    }
-
-    #[tokio::test]
-    async fn a_short_job_is_done_by_its_bringer_where_nobody_else_has_any() {
-        let decisions = Arc::new(Decisions::with_threads(2, || ()).unwrap());
-        let (quiet, other) = (lane("quiet"), lane("other"));
-        let here = decisions.here(&quiet);
-        assert!(here.is_some() && decisions.here(&other).is_none(), "one at a time");
-        assert!(run(&decisions, "other").await.unwrap().starts_with("decide-"), "nobody waits for it");
-        drop(here);
-        let held = hold(&decisions, "hostile", Urgency::Later);
-        tokio::time::timeout(LIMIT, async {
-            while decisions.here(&quiet).is_some() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await
-        .expect("a thread is at work");
-        drop(held);
-        let free = async {
-            while decisions.here(&quiet).is_none() {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(LIMIT, free).await.expect("none is any more");
-        lock(&decisions.shared.state).later.push(&other, Box::new(|| ()));
-        assert!(decisions.here(&quiet).is_none(), "somebody waits");
-    }
-
-    #[tokio::test]
-    async fn what_nobody_waits_for_is_done_as_well() {
-        let decisions = Decisions::with_threads(2, || ()).unwrap();
-        let (done, is_done) = oneshot::channel();
-        decisions.begin(&lane("hostile"), Urgency::InTurn, "job", || panic!("on purpose"));
-        decisions.begin(&lane("hostile"), Urgency::Later, "job", move || {
-            let _ = done.send(());
-        });
-        assert_eq!(tokio::time::timeout(LIMIT, is_done).await.unwrap(), Ok(()));
-    }
-
-    #[tokio::test]
-    async fn a_job_that_panics_ends_nobody_else() {
-        let decisions = Decisions::with_threads(2, || ()).unwrap();
-        for _ in 0..4 {
-            let answer = decisions.run(&lane("hostile"), Urgency::InTurn, &"job", || panic!("on purpose")).await;
-            assert_eq!(answer, None::<()>);
-        }
-        assert!(run(&decisions, "hostile").await.is_some());
-    }
-
-    #[tokio::test]
-    async fn slow_jobs_are_counted_and_told_once_a_second() {
-        static COUNTED: AtomicUsize = AtomicUsize::new(0);
-        let count = || _ = COUNTED.fetch_add(1, Ordering::Relaxed);
-        let decisions = Decisions::with_threads(2, count).unwrap();
-        for _ in 0..2 {
-            let slow = || thread::sleep(SLOW + Duration::from_millis(5));
-            decisions.run(&lane("slow"), Urgency::InTurn, &"job", slow).await;
-        }
-        run(&decisions, "quick").await;
-        assert!(COUNTED.load(Ordering::Relaxed) >= 2);
-        assert_eq!(lock(&decisions.shared.told).unsaid, 1);
-    }
-}
+#[path = "decisions_tests.rs"]
+mod tests;

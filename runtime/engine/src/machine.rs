@@ -155,8 +155,8 @@ pub trait Machine: Send + Sync + Sized + 'static {
         Needs::default()
     }
 
-    /// Whether a decision on a key that needs nothing is a short one: little to read, and nothing that strangers have written is
-    /// evaluated. It may be made on a thread that serves sockets.
+    /// Whether a decision on a key that looks at little is a short one: nothing that strangers have written is evaluated. It may
+    /// be made on a thread that serves sockets.
     fn is_short(&self, _key: &Self::Key) -> bool {
         false
     }
@@ -189,6 +189,11 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Called right before a write; what it returns is dropped when that is over. `Err`: how long it has to wait.
     fn hold<'a>(&'a self, _write: &Write<Self::Subject>) -> Result<Option<Box<dyn Send + 'a>>, Duration> {
         Ok(None)
+    }
+
+    /// Whether a write has to be through before anything of its plan is written to another cluster.
+    fn holds_up(&self, _write: &Write<Self::Subject>) -> bool {
+        true
     }
 
     /// What is done where the namespace of a write is not there.

@@ -50,7 +50,7 @@ pub async fn run<M: Machine>(machine: Arc<M>, stop: CancellationToken) {
     };
     spawn(closer);
     while let Some(turn) = queue.next().await {
-        let short = turn.alone && machine.is_short(&turn.key);
+        let short = turn.alone && machine.is_short(&turn.key) && machine.needs(&turn.key).is_little();
         begin(&machine, turn, &shift, short);
     }
     shift.tasks.close();
@@ -266,7 +266,7 @@ async fn work<M: Machine>(
                 machine.queue().observing(key);
             }
             let needs = machine.needs(key);
-            let (reads, short) = (needs.reads(), needs.nothing() && machine.is_short(key));
+            let (reads, short) = (needs.reads(), needs.is_little() && machine.is_short(key));
             // Until what the plan wants is done: it holds the objects that are sent.
             room = machine.engine().provide(needs).await;
             unread = reads && machine.needs(key).reads();
@@ -338,16 +338,22 @@ async fn decide_apart<M: Machine>(
 /// Writes of one key that are under way at the same time, at most: others want slots, too.
 const ABREAST: usize = 8;
 
-/// Takes the steps that are done off.
+/// Takes the steps that are done off. What cannot be written to one cluster now keeps nothing back from another, unless the machine
+/// says so.
 async fn carry_out<M: Machine>(
     machine: &M,
     key: &M::Key,
     steps: &mut Vec<Step<M::Subject>>,
     slot: &mut Option<Slot>,
 ) -> Went {
-    let mut done = 0;
-    while let Some(step) = steps.get(done) {
-        let went = match step {
+    let mut went = Went::Through;
+    let (mut next, mut waiting) = (std::mem::take(steps).into_iter(), Vec::new());
+    while let Some(step) = next.next() {
+        let leads = step.writes().iter().any(|write| machine.holds_up(write));
+        let is_last = leads || matches!(step, Step::Confirm(_));
+        let is_behind = waiting.iter().any(|earlier| cluster_of(earlier) == cluster_of(&step));
+        let one = match &step {
+            _ if !waiting.is_empty() && (is_last || is_behind) => Went::Stopped(Outcome::Done),
             Step::Write(_) | Step::Together(_) => write_all(machine, key, step.writes(), slot).await,
             Step::Confirm(object) => {
                 let live = ask(machine, object).await.unwrap_or_else(|error| {
@@ -357,13 +363,24 @@ async fn carry_out<M: Machine>(
                 Went::Confirmed(Confirmed { object: (**object).clone(), live })
             }
         };
-        if !matches!(went, Went::Through) {
-            steps.drain(..done);
-            return went;
+        if matches!(one, Went::Through) {
+            continue;
         }
-        done += 1;
+        let goes_on = matches!(one, Went::Stopped(_)) && !is_last;
+        waiting.push(step);
+        went = went.and(one);
+        if !goes_on {
+            waiting.extend(next);
+            break;
+        }
     }
-    Went::Through
+    *steps = waiting;
+    went
+}
+
+/// Where a step writes.
+fn cluster_of<S>(step: &Step<S>) -> Option<&ClusterName> {
+    step.writes().first().map(|write| &write.cluster)
 }
 
 /// Sends what need not wait for each other, as many at a time as there are slots for at once.

@@ -344,7 +344,10 @@ impl<C: Connect + Clone + Send + Sync + 'static> Service<Request<Body>> for Conn
                 left -= 1;
                 let again = if left > 0 { copy(&request) } else { None };
                 match (place.send(&client, request).await, again) {
-                    (Err(error), Some(again)) if is_unprocessed(&error) => request = again,
+                    (Err(error), Some(again)) if is_unprocessed(&error) => {
+                        place.awaits = Awaits::Nothing;
+                        request = again;
+                    }
                     (answer, _) => break answer,
                 }
             };

@@ -7,7 +7,12 @@
 use broker_api::MigrationState;
 use runtime_effect::{note::Note, reach::Reach};
 
-use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
+use super::{
+    LOST_MILLIS, Pass,
+    claim::Assigned,
+    place::{Choice, Marks},
+    transfer::Transfer,
+};
 use crate::{
     acceptance::Acceptance,
     decision::State,
@@ -177,14 +182,14 @@ impl<'a> Pass<'a> {
         let Transfer { origin, assigned, .. } = *transfer;
         let to = best.id.provider.clone();
         let note = format!("goes on to provider {}: {why}", to.name());
-        self.decision.rests = false;
         let epoch = self.next_epoch(assigned);
         let next = Assigned {
             moving_to: Some(to),
             pinned_before: assigned.pinned_before,
             ..Assigned::to(assigned.provider.clone(), epoch)
         };
-        self.begin(origin, &next, Some(best), note);
+        // Where it cannot be marked others move meanwhile.
+        self.decision.rests = self.begin(origin, &next, Some(best), note) == Marks::Waiting;
     }
 
     /// A move that has had its time, whatever it waits for, may take for ever: others move meanwhile. Else it is looked at again

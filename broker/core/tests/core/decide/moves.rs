@@ -95,23 +95,6 @@ fn an_object_whose_spec_no_longer_matches_moves_and_is_never_without_a_ready_cop
     world.assert_steady(&web());
 }
 
-/// A new provider that throttles, or does not answer, keeps nothing back of what goes on with the old one.
-#[test]
-fn what_serves_is_kept_up_before_the_new_copy_is() {
-    let mut world = corp();
-    world.accept("p1", &json!({"cordoned": true}));
-    world.accept("p2", &json!({}));
-    world.annotate("p1/all", true, false);
-    begin(&mut world);
-    assert_eq!((assigned(&world), next(&world)), (json!("p1"), json!("p2")));
-    world.millis += 2000;
-    world.settle_briefly(&web());
-    rename(&mut world, "b.corp");
-    world.provider_status("p1", &web(), ready("newer"));
-    let clusters: Vec<String> = world.look(&web()).writes().map(|write| write.cluster.to_string()).collect();
-    assert_eq!(clusters, ["provider#p1", "consumer#homer", "provider#p2"]);
-}
-
 #[test]
 fn a_move_that_is_over_at_once_takes_five_writes() {
     let mut world = corp();

@@ -76,18 +76,17 @@ impl Stages {
         let (Some(before), Some(after)) = (step.before(), step.after()) else { return Ok(()) };
         let Some(now) = shown(after).filter(|now| shown(before) != Some(now)) else { return Ok(()) };
         let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
-        let mut there = self.moves.values().filter(|one| one.uid == uid && one.to == now);
-        let early = there.clone().any(|one| {
+        let early = self.moves.values().any(|one| {
             let is_before_switch = matches!(&*one.state, "" | "Pending" | "InitialInProgress");
-            is_before_switch && held.has(&one.from, uid) && !held.was_away(&one.from)
+            let is_held = held.has(&one.from, uid) && !held.was_away(&one.from);
+            // One that a person asks for waits beside one between the same providers that goes on.
+            let is_beside = |other: &Move| {
+                let is_done = matches!(&*other.state, "InitialCompleted" | "CutoverInProgress");
+                is_done && (&other.uid, &other.from, &other.to) == (&one.uid, &one.from, &one.to)
+            };
+            one.uid == uid && one.to == now && is_before_switch && is_held && !self.moves.values().any(is_beside)
         });
-        // One that a person asks for waits beside one to the same provider that goes on.
-        let is_done = there.any(|one| matches!(&*one.state, "InitialCompleted" | "CutoverInProgress"));
-        if early && !is_done {
-            Err("the consumer is switched before the stages before it have ended".to_owned())
-        } else {
-            Ok(())
-        }
+        if early { Err("the consumer is switched before the stages before it have ended".to_owned()) } else { Ok(()) }
     }
 
     fn check_deletion(&self, step: &Step<'_>, seen: &Seen, held: &Held) -> Result<(), String> {

@@ -73,8 +73,9 @@ impl Wishes {
         let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
         let left = self.out.get(&was).filter(|left| step.entry.at < **left + GRACE && chosen != was && chosen != went);
         // Who takes nothing any more may have been heard to say so before he left.
-        let is_heard = is_long_ago(step, left) || !self.closed.contains_key(&was);
-        if left.is_some() && is_heard && !self.forged.contains(uid) {
+        let said = self.closed.get(&was).filter(|said| left.is_some_and(|left| *said <= left));
+        let is_heard = said.is_some() && !is_long_ago(step, left);
+        if left.is_some() && !is_heard && !self.forged.contains(uid) {
             return Err(format!("{was} may be back in a moment"));
         }
         let is_new = chosen != was && chosen != went && !held.has(&chosen, uid);
