@@ -192,11 +192,6 @@ impl Machine for OriginMachine {
         Ok(Some(Box::new(creating)))
     }
 
-    /// Marks say what may be there without the rest. Beyond that providers, and consumers, wait for no other.
-    fn holds_up(&self, write: &Write) -> bool {
-        write.subject == Subject::Marks
-    }
-
     fn missing_namespace(&self, _key: &Work, write: &Write) -> Missing {
         match write.subject {
             Subject::Copy | Subject::Successor => {

@@ -191,11 +191,6 @@ pub trait Machine: Send + Sync + Sized + 'static {
         Ok(None)
     }
 
-    /// Whether a write has to be through before anything of its plan is written to another cluster.
-    fn holds_up(&self, _write: &Write<Self::Subject>) -> bool {
-        true
-    }
-
     /// What is done where the namespace of a write is not there.
     fn missing_namespace(&self, _key: &Self::Key, _write: &Write<Self::Subject>) -> Missing {
         Missing::Wait

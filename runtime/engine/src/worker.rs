@@ -338,22 +338,16 @@ async fn decide_apart<M: Machine>(
 /// Writes of one key that are under way at the same time, at most: others want slots, too.
 const ABREAST: usize = 8;
 
-/// Takes the steps that are done off. What cannot be written to one cluster now keeps nothing back from another, unless the machine
-/// says so.
+/// Takes the steps that are done off.
 async fn carry_out<M: Machine>(
     machine: &M,
     key: &M::Key,
     steps: &mut Vec<Step<M::Subject>>,
     slot: &mut Option<Slot>,
 ) -> Went {
-    let mut went = Went::Through;
-    let (mut next, mut waiting) = (std::mem::take(steps).into_iter(), Vec::new());
-    while let Some(step) = next.next() {
-        let leads = step.writes().iter().any(|write| machine.holds_up(write));
-        let is_last = leads || matches!(step, Step::Confirm(_));
-        let is_behind = waiting.iter().any(|earlier| cluster_of(earlier) == cluster_of(&step));
-        let one = match &step {
-            _ if !waiting.is_empty() && (is_last || is_behind) => Went::Stopped(Outcome::Done),
+    let mut done = 0;
+    while let Some(step) = steps.get(done) {
+        let went = match step {
             Step::Write(_) | Step::Together(_) => write_all(machine, key, step.writes(), slot).await,
             Step::Confirm(object) => {
                 let live = ask(machine, object).await.unwrap_or_else(|error| {
@@ -363,24 +357,13 @@ async fn carry_out<M: Machine>(
                 Went::Confirmed(Confirmed { object: (**object).clone(), live })
             }
         };
-        if matches!(one, Went::Through) {
-            continue;
+        if !matches!(went, Went::Through) {
+            steps.drain(..done);
+            return went;
         }
-        let goes_on = matches!(one, Went::Stopped(_)) && !is_last;
-        waiting.push(step);
-        went = went.and(one);
-        if !goes_on {
-            waiting.extend(next);
-            break;
-        }
+        done += 1;
     }
-    *steps = waiting;
-    went
-}
-
-/// Where a step writes.
-fn cluster_of<S>(step: &Step<S>) -> Option<&ClusterName> {
-    step.writes().first().map(|write| &write.cluster)
+    Went::Through
 }
 
 /// Sends what need not wait for each other, as many at a time as there are slots for at once.

@@ -128,8 +128,6 @@ struct Owner {
     engine: Arc<Engine>,
     queue: Arc<Queue<One>>,
     owns: AtomicBool,
-    /// What is written to one cluster keeps back what is to be written to others.
-    holds_up: bool,
     decided: AtomicUsize,
     /// Something is told of a key while it is decided on.
     tells: bool,
@@ -145,7 +143,6 @@ impl Owner {
             engine,
             queue: Arc::default(),
             owns: AtomicBool::new(true),
-            holds_up: true,
             decided: AtomicUsize::new(0),
             tells: false,
             listens: false,
@@ -168,10 +165,6 @@ impl Machine for Owner {
 
     fn owns(&self, _key: &One) -> bool {
         self.owns.load(Ordering::Relaxed)
-    }
-
-    fn holds_up(&self, _write: &Write<Sole>) -> bool {
-        self.holds_up
     }
 
     fn decide(&self, key: &One, occasion: &Occasion) -> Result<Plan<Sole>, Outcome> {
@@ -351,30 +344,6 @@ async fn what_is_told_in_the_middle_of_a_decision_is_not_lost() {
     first_decision(&*machine, &hand);
     machine.queue.finish(&key, Outcome::Done);
     assert_eq!(machine.queue.stats().depth, 1);
-}
-
-/// One API server is full, and a cluster has left: what is to be written there fails.
-#[tokio::test(start_paused = true)]
-async fn what_stops_at_one_cluster_goes_on_at_another_unless_that_waits_for_it() {
-    let elsewhere = || Write { cluster: ClusterName::provider("b"), ..write(0) };
-    let confirm = || {
-        let place =
-            Interest { cluster: stub::name(), kind: write(0).kind, namespace: String::new(), name: "one".into() };
-        Step::Confirm(Box::new(place))
-    };
-    for holds_up in [true, false] {
-        let machine = Owner { holds_up, ..Owner::of(stub::engine(1)) };
-        let held = stub::cluster(&machine.engine).server().traffic().slots().take();
-        let all = || vec![Step::from(write(0)), Step::from(elsewhere()), Step::from(write(1))];
-        let (mut steps, mut slot) = (all(), None);
-        let went = carry_out(&machine, &One(stub::name()), &mut steps, &mut slot).await;
-        let is_tried = matches!(went, Went::Stopped(Outcome::Failed));
-        assert_eq!((is_tried, &steps), (!holds_up, &all()), "{went:?}");
-        let mut steps = vec![Step::from(write(0)), confirm(), Step::from(elsewhere())];
-        let went = carry_out(&machine, &One(stub::name()), &mut steps, &mut slot).await;
-        assert!(matches!(went, Went::Stopped(Outcome::Park(_))) && steps.len() == 3, "it asks for nothing: {went:?}");
-        drop(held);
-    }
 }
 
 /// To hand it to a thread costs more than to make it.

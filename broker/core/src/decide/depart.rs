@@ -9,13 +9,12 @@ use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, vie
 use super::{
     LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS,
     claim::Assigned,
-    place::{Choice, Judged, Marks},
+    place::{Choice, Judged},
 };
 use crate::{
     acceptance::Acceptance,
     decision::State,
     filter::Refusal,
-    memory::Subject,
     movement::{Configured, MigrationView, Moving, Phase, Request, Route},
     placement,
     snapshot::Holder,
@@ -401,21 +400,7 @@ impl<'a> Pass<'a> {
             pinned_before: assigned.pinned,
             ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
         };
-        let counted = self.decision.counted.clone();
-        if self.begin(origin, &next, best, departure(reason, &assigned.provider, to)) == Marks::Waiting {
-            // Nothing has begun: it takes up no turn, and is served as before.
-            self.decision.moving = None;
-            self.decision.route = None;
-            self.decision.begins = false;
-            self.decision.counted = counted;
-            let trouble = self.snapshot.memory.writes.trouble(Subject::Marks);
-            let (reason, why) = trouble.map_or((condition::FIGHTING, "its marks are changed back"), |trouble| {
-                (trouble.reason, &*trouble.message)
-            });
-            let why = format!("it cannot be marked in its own cluster as one that moves: {why}");
-            self.stay(reason, why);
-            return false;
-        }
+        self.begin(origin, &next, best, departure(reason, &assigned.provider, to));
         if let Reason::Requested(migration) = reason {
             self.moves_for(Some(migration));
         }
@@ -423,7 +408,7 @@ impl<'a> Pass<'a> {
     }
 
     /// Writes that the origin moves.
-    pub(super) fn begin(&mut self, origin: &'a View, next: &Assigned, best: Option<&Acceptance>, why: String) -> Marks {
+    pub(super) fn begin(&mut self, origin: &'a View, next: &Assigned, best: Option<&Acceptance>, why: String) {
         self.state(State::Moving);
         self.decision.provider = Some(next.provider.clone());
         self.decision.counted = best.map(|best| best.id.clone());
@@ -436,7 +421,7 @@ impl<'a> Pass<'a> {
             phase: Phase::Copying,
             waits_for: "the new copy".into(),
         });
-        self.mark(origin, next, Some(Note::normal("Moving", why)))
+        self.mark(origin, next, Some(Note::normal("Moving", why)));
     }
 
     /// It should move and cannot: people are told in the condition `Moving`.

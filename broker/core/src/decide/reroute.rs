@@ -7,12 +7,7 @@
 use broker_api::MigrationState;
 use runtime_effect::{note::Note, reach::Reach};
 
-use super::{
-    LOST_MILLIS, Pass,
-    claim::Assigned,
-    place::{Choice, Marks},
-    transfer::Transfer,
-};
+use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
 use crate::{
     acceptance::Acceptance,
     decision::State,
@@ -72,12 +67,14 @@ impl<'a> Pass<'a> {
     /// Takes the move back where it is not wanted any more. Returns whether that is written, or asked for.
     pub(super) fn take_back(&mut self, transfer: &Transfer<'a, '_>) -> bool {
         let Transfer { origin, assigned, to, source, ref accepted, migration, .. } = *transfer;
-        // It has failed before the switch: nobody has touched the old copy.
+        // It has failed before the switch: no stage has touched the old copy. The broker may have, before there were stages, so that it
+        // has to be seen.
         if let Some(failed) = migration.filter(|migration| migration.state == MigrationState::Failed) {
             return match self.sight(transfer) {
                 Sight::Asked => true,
                 Sight::Old => self.await_answer(transfer),
-                Sight::Sure | Sight::Blind => {
+                Sight::Blind => self.await_source(transfer) || self.await_answer(transfer),
+                Sight::Sure => {
                     self.undo(transfer, &format!("Migration {failed} has failed"));
                     true
                 }
@@ -182,14 +179,14 @@ impl<'a> Pass<'a> {
         let Transfer { origin, assigned, .. } = *transfer;
         let to = best.id.provider.clone();
         let note = format!("goes on to provider {}: {why}", to.name());
+        self.decision.rests = false;
         let epoch = self.next_epoch(assigned);
         let next = Assigned {
             moving_to: Some(to),
             pinned_before: assigned.pinned_before,
             ..Assigned::to(assigned.provider.clone(), epoch)
         };
-        // Where it cannot be marked others move meanwhile.
-        self.decision.rests = self.begin(origin, &next, Some(best), note) == Marks::Waiting;
+        self.begin(origin, &next, Some(best), note);
     }
 
     /// A move that has had its time, whatever it waits for, may take for ever: others move meanwhile. Else it is looked at again

@@ -80,17 +80,8 @@ impl<'a> Pass<'a> {
         {
             return;
         }
-        match self.mark(origin, assigned, None) {
-            Marks::There => {}
-            Marks::Written => return,
-            // Others move meanwhile, and what serves is kept up.
-            Marks::Waiting => {
-                self.rest_if_late(assigned);
-                if progress != Progress::Switched {
-                    self.hold(&transfer, Phase::Copying, "its marks to be written in its own cluster".to_owned());
-                }
-                return;
-            }
+        if self.mark(origin, assigned, None) != Marks::There {
+            return;
         }
         self.drop_superseded(origin, &[&assigned.provider, to], assigned.epoch);
         match target {

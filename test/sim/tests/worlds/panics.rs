@@ -17,6 +17,9 @@ use tracing::{
 /// Where keys are worked on: what it tells as an error is that decisions on a key went in a circle.
 const WORKER: &str = "runtime_engine::worker";
 
+/// By what that is known.
+pub(crate) const RESTLESS: &str = "decisions in a row";
+
 thread_local! {
     /// The first of this thread's since it was last asked for.
     static FIRST: RefCell<Option<String>> = const { RefCell::new(None) };

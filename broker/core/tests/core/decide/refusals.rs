@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::decide::{
     migrated::migrating,
-    moves::{begin, corp, next, phase, rename},
     world::{World, web},
 };
 
@@ -52,48 +51,6 @@ fn an_object_whose_marks_are_refused_is_served_as_before_and_gets_no_new_copy() 
     world.provider("p1").delete(&World::copy_at(&web()));
     let decision = world.pass(&web());
     assert_eq!((decision.state, decision.writes().count()), (State::Placing, 0));
-}
-
-/// It once took up a turn for as long as its consumer refused them, and was not kept up meanwhile.
-#[test]
-fn a_move_whose_marks_are_refused_does_not_begin_and_takes_up_no_turn() {
-    let mut world = corp();
-    rename(&mut world, "a.com");
-    world.provider_status("p1", &web(), json!({"phase": "News"}));
-    assert_eq!(refuse(&mut world, Subject::Marks), [condition::INVALID]);
-    let decision = world.pass(&web());
-    assert_eq!((decision.moving, decision.route, decision.begins), (None, None, false));
-    assert_eq!(decision.counted.map(|id| id.to_string()), None, "its provider does not accept it any more");
-    assert_eq!(phase(&world), "News");
-    let told = world.condition(&web(), condition::MOVING).unwrap();
-    assert!(told.starts_with("False/Invalid: it cannot be marked") && told.ends_with("not so"), "{told}");
-    world.millis += 600_000;
-    world.settle_briefly(&web());
-    assert_eq!(next(&world), "p2");
-}
-
-/// Likewise where they were taken off in mid-move.
-#[test]
-fn a_move_whose_marks_are_refused_in_the_middle_rests_in_time_and_what_serves_is_kept_up() {
-    let mut world = corp();
-    rename(&mut world, "a.com");
-    begin(&mut world);
-    world.millis += 2000;
-    world.settle_briefly(&web());
-    world.edit(&web(), |origin| origin["metadata"]["finalizers"] = json!([]));
-    world.provider_status("p1", &web(), json!({"phase": "News"}));
-    assert_eq!(refuse(&mut world, Subject::Marks), [condition::INVALID]);
-    assert!(!world.pass(&web()).rests);
-    assert_eq!(phase(&world), "News");
-    let now = world.millis + world.moves.patience.ready_timeout;
-    let intent = {
-        world.millis = now;
-        let decision = world.look(&web());
-        decision.writes().find(|write| write.subject == Subject::Marks).map(|write| write.intent)
-    };
-    let memory = world.memories.get_mut(&web()).unwrap();
-    memory.writes.refused(Subject::Marks, intent.unwrap(), condition::INVALID, "not so".into(), now, 0);
-    assert!(world.look(&web()).rests, "others move meanwhile");
 }
 
 #[test]

@@ -282,6 +282,30 @@ fn what_has_failed_deletes_no_old_copy_that_nobody_is_sure_of() {
     }
 }
 
+/// The old copy may have gone before there were stages: nobody goes back to what cannot be seen (a MigrationConfiguration that came
+/// when the deletion had been sent and not answered).
+#[test]
+fn what_has_failed_goes_back_to_nothing_that_cannot_be_seen() {
+    for silent in [false, true] {
+        let mut world = migrating(MigrationState::InitialInProgress);
+        world.accept("p1", &json!({"unreachableAfterSeconds": 60}));
+        let now = world.millis;
+        world.moves.reach(MigrationState::Failed, now);
+        world.provider("p1").reach = Reach::Unreachable("down".into());
+        world.provider("p1").silent_since = Some(now);
+        world.millis += if silent { 60_000 } else { 59_000 };
+        assert!(!is_undone(&world.look(&web())));
+        world.pass(&web());
+        assert_eq!(assigned(&world) != "p1", silent, "{}", assigned(&world));
+    }
+    let mut world = migrating(MigrationState::InitialInProgress);
+    world.provider("p1").delete(&World::copy_at(&web()));
+    let now = world.millis;
+    world.moves.reach(MigrationState::Failed, now);
+    world.settle_served(&web());
+    assert_eq!((assigned(&world), next(&world)), (json!("p2"), Value::Null), "there is nothing to go back to");
+}
+
 /// While it asks it keeps what it has: its room, its turn, what its Migration was told.
 #[test]
 fn whoever_asks_is_held_up_until_it_is_answered() {

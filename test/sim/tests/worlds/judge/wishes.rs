@@ -10,7 +10,7 @@ use serde_json::Value;
 use sim::Entry;
 
 use super::{HEARD, Step, annotation, assigned, done_to, held::Held};
-use crate::stage::{CERTIFICATE, PROVIDERS};
+use crate::stage::{CERTIFICATE, HUB, PROVIDERS};
 
 /// So long a provider may be out of the configuration before its objects go elsewhere (`--orphan-grace`).
 const GRACE: Duration = Duration::from_mins(1);
@@ -75,7 +75,9 @@ impl Wishes {
         // Who takes nothing any more may have been heard to say so before he left.
         let said = self.closed.get(&was).filter(|said| left.is_some_and(|left| *said <= left));
         let is_heard = said.is_some() && !is_long_ago(step, left);
-        if left.is_some() && !is_heard && !self.forged.contains(uid) {
+        // That he has left says the coordination cluster.
+        let is_told = !held.was_away(HUB);
+        if left.is_some() && is_told && !is_heard && !self.forged.contains(uid) {
             return Err(format!("{was} may be back in a moment"));
         }
         let is_new = chosen != was && chosen != went && !held.has(&chosen, uid);
