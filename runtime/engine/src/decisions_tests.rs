@@ -119,23 +119,22 @@ async fn a_short_job_is_done_by_its_bringer_where_nobody_else_has_any() {
     assert!(here.is_some() && decisions.here(&other).is_none(), "one at a time");
     assert!(run(&decisions, "other").await.unwrap().starts_with("decide-"), "nobody waits for it");
     drop(here);
-    let held = hold(&decisions, "hostile", Urgency::Later);
-    tokio::time::timeout(LIMIT, async {
-        while decisions.here(&quiet).is_some() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .expect("a thread is at work");
-    drop(held);
-    let free = async {
-        while decisions.here(&quiet).is_none() {
-            tokio::task::yield_now().await;
-        }
+    // How long the first took does not matter to a lane that has done nothing yet.
+    let is_free = || lock(&decisions.shared.state).is_free(&lane("fresh"));
+    let until = async |wanted: bool| {
+        let wait = async {
+            while is_free() != wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LIMIT, wait).await
     };
-    tokio::time::timeout(LIMIT, free).await.expect("none is any more");
+    let held = hold(&decisions, "hostile", Urgency::Later);
+    until(false).await.expect("a thread is at work");
+    drop(held);
+    until(true).await.expect("none is any more");
     lock(&decisions.shared.state).later.push(&other, Box::new(|| ()));
-    assert!(decisions.here(&quiet).is_none(), "somebody waits");
+    assert!(!is_free(), "somebody waits");
 }
 
 #[tokio::test(start_paused = true)]
