@@ -201,10 +201,10 @@ impl Registry {
     /// All resources of a provider that are concerned, in one pass.
     fn reindex(&mut self, provider: &ClusterName, concerned: &HashSet<Gvr>) {
         let own = self.own(provider);
-        let mut compiled = own.entries.values().filter_map(|entry| entry.compiled.as_ref().ok());
-        let evaluates = compiled.any(|acceptance| acceptance.has_expression());
+        let mut evaluates = false;
         let mut accepting: HashMap<&Gvr, Vec<Arc<Acceptance>>> = HashMap::default();
         for acceptance in own.entries.values().filter_map(|entry| entry.compiled.as_ref().ok()) {
+            evaluates |= acceptance.has_expression();
             if let Some(gvr) = concerned.get(&acceptance.gvr) {
                 accepting.entry(gvr).or_default().push(Arc::clone(acceptance));
             }
