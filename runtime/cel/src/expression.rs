@@ -26,7 +26,6 @@ mod measure;
 pub(crate) mod meter;
 pub(crate) mod patterns;
 pub(crate) mod pool;
-pub(crate) mod processor;
 mod quantity;
 mod rewrite;
 pub(crate) mod shape;
@@ -45,6 +44,8 @@ use serde_json::Value;
 
 use pool::{Pool, PoolError};
 use strikes::Strikes;
+
+use crate::processor;
 
 pub use error::ExpressionError;
 pub use limits::{Limits, Shape, Values};

@@ -6,6 +6,7 @@ pub mod expression;
 pub mod flaws;
 pub mod graph;
 pub mod pattern;
+pub mod processor;
 pub mod quantity;
 pub mod schema;
 pub mod shared;

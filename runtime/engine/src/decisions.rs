@@ -14,6 +14,7 @@
 use std::{
     fmt::Display,
     io,
+    marker::PhantomData,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
@@ -21,6 +22,7 @@ use std::{
 };
 
 use broker_api::ClusterName;
+use runtime_cel::processor;
 use runtime_fleet::{crash::spawn, hashed::HashMap, lanes::Lanes, lock::lock};
 use tokio::{runtime::Handle, sync::oneshot, time::Instant};
 use tracing::warn;
@@ -28,7 +30,7 @@ use tracing::warn;
 /// A job that takes longer is told of.
 const SLOW: Duration = Duration::from_millis(100);
 
-/// No job of a lane is done by its bringer for so long after one of that lane took longer than a short one may.
+/// No job of a lane is done by its bringer for so long after one of that lane took more processor time than a short one may.
 const SHORT: Duration = Duration::from_millis(2);
 const APART: Duration = Duration::from_mins(1);
 
@@ -65,7 +67,7 @@ struct State {
     idle: usize,
     /// Jobs that are being done.
     running: usize,
-    /// Lanes of which one took longer than [`SHORT`], and when.
+    /// Lanes of which one took more processor time than [`SHORT`], and when.
     long: HashMap<ClusterName, Instant>,
     closed: bool,
 }
@@ -77,6 +79,9 @@ struct Shared {
     share: usize,
     /// Without threads: each job that comes begins a task, which does the job whose turn it is.
     inline: bool,
+    /// What the thread has used of a processor: the time of day is also that of others, which the machine is busy with.
+    /// A simulator's stands still.
+    used: fn() -> Duration,
     /// Called for each job that took long.
     slow: fn(),
     told: Mutex<Told>,
@@ -93,12 +98,14 @@ struct Told {
 pub struct Here<'a> {
     shared: &'a Shared,
     lane: &'a ClusterName,
-    started: Instant,
+    started: Started,
+    /// Not for another thread, whose time it does not know.
+    stays: PhantomData<*const ()>,
 }
 
 impl Drop for Here<'_> {
     fn drop(&mut self) {
-        let took = self.started.elapsed();
+        let took = self.shared.took(&self.started);
         let mut state = lock(&self.shared.state);
         state.end(Urgency::InTurn, self.lane, took);
         // A job of this lane that came meanwhile had to wait for its turn.
@@ -107,8 +114,21 @@ impl Drop for Here<'_> {
         if wake {
             self.shared.wanted.notify_one();
         }
-        self.shared.tell(self.lane, took);
+        self.shared.tell(self.lane, took.time);
     }
+}
+
+/// When a job began, by the clock and by what its thread had used of a processor.
+struct Started {
+    at: Instant,
+    used: Duration,
+}
+
+/// What a job took: of the time that others wait, and of a processor.
+#[derive(Clone, Copy)]
+struct Took {
+    time: Duration,
+    used: Duration,
 }
 
 /// The threads for decisions. They end when it is dropped.
@@ -171,19 +191,19 @@ impl State {
         self.running == 0 && self.in_turn.is_empty() && self.later.is_empty() && !was_long()
     }
 
-    fn end(&mut self, urgency: Urgency, lane: &ClusterName, took: Duration) {
+    fn end(&mut self, urgency: Urgency, lane: &ClusterName, took: Took) {
         self.running -= 1;
-        if took > SHORT {
+        if took.used > SHORT {
             self.long.retain(|_, since| since.elapsed() < APART);
             if self.long.len() < LANES {
                 self.long.insert(lane.clone(), Instant::now());
             }
         }
         match urgency {
-            Urgency::InTurn => self.in_turn.end(lane, took),
+            Urgency::InTurn => self.in_turn.end(lane, took.time),
             Urgency::Later => {
                 self.running_later -= 1;
-                self.later.end(lane, took);
+                self.later.end(lane, took.time);
             }
         }
     }
@@ -192,7 +212,16 @@ impl State {
 impl Shared {
     fn new(share: usize, inline: bool, slow: fn()) -> Arc<Self> {
         let (state, wanted, told) = (Mutex::new(State::new(share)), Condvar::new(), Mutex::default());
-        Arc::new(Self { state, wanted, share, inline, slow, told })
+        let used = if inline { || Duration::ZERO } else { processor::time };
+        Arc::new(Self { state, wanted, share, inline, used, slow, told })
+    }
+
+    fn start(&self) -> Started {
+        Started { at: Instant::now(), used: (self.used)() }
+    }
+
+    fn took(&self, started: &Started) -> Took {
+        Took { time: started.at.elapsed(), used: (self.used)().saturating_sub(started.used) }
     }
 
     fn push(self: &Arc<Self>, lane: &ClusterName, urgency: Urgency, job: Job) {
@@ -239,10 +268,10 @@ impl Shared {
         if wake {
             self.wanted.notify_one();
         }
-        let started = Instant::now();
+        let started = self.start();
         // The panic itself is logged by its hook; whoever waits for the answer hears that there is none.
         let _ = catch_unwind(AssertUnwindSafe(job));
-        let took = started.elapsed();
+        let took = self.took(&started);
         let mut state = lock(&self.state);
         state.end(urgency, &lane, took);
         state
@@ -299,7 +328,7 @@ impl Decisions {
         state.is_free(lane).then(|| {
             state.running += 1;
             state.in_turn.begin(lane);
-            Here { shared: &self.shared, lane, started: Instant::now() }
+            Here { shared: &self.shared, lane, started: self.shared.start(), stays: PhantomData }
         })
     }
 

@@ -66,7 +66,7 @@ fn those_in_their_turn_go_first_but_not_always() {
     }
     let mut order = Vec::new();
     while let Some((urgency, lane, _)) = state.pick(1) {
-        state.end(urgency, &lane, Duration::from_millis(1));
+        state.end(urgency, &lane, Took { time: Duration::from_millis(1), used: Duration::ZERO });
         order.push(urgency);
     }
     let early: Vec<usize> = (0..2 * TURNS).filter(|at| order[*at] == Urgency::Later).collect();
@@ -141,9 +141,15 @@ async fn a_short_job_is_done_by_its_bringer_where_nobody_else_has_any() {
 async fn a_lane_of_which_one_was_not_short_is_left_to_threads_for_a_while() {
     let decisions = Decisions::inline(|| ());
     let (long, other) = (lane("long"), lane("other"));
-    let here = decisions.here(&long);
-    tokio::time::advance(SHORT + Duration::from_millis(1)).await;
-    drop(here);
+    let end = |took| {
+        let mut state = lock(&decisions.shared.state);
+        state.running += 1;
+        state.in_turn.begin(&long);
+        state.end(Urgency::InTurn, &long, took);
+    };
+    end(Took { time: 10 * SLOW, used: SHORT });
+    assert!(decisions.here(&long).is_some(), "others had the processor");
+    end(Took { time: SHORT, used: SHORT + Duration::from_micros(1) });
     assert!(decisions.here(&long).is_none() && decisions.here(&other).is_some());
     tokio::time::advance(APART).await;
     assert!(decisions.here(&long).is_some());
@@ -151,6 +157,21 @@ async fn a_lane_of_which_one_was_not_short_is_left_to_threads_for_a_while() {
         lock(&decisions.shared.state).long.insert(lane(&number.to_string()), Instant::now());
     }
     assert!(decisions.here(&other).is_none(), "nobody knows which");
+}
+
+#[tokio::test]
+async fn what_a_short_job_took_is_what_its_thread_used() {
+    let decisions = Decisions::with_threads(2, || ()).unwrap();
+    let (idle, busy) = (lane("idle"), lane("busy"));
+    let here = decisions.here(&idle);
+    thread::sleep(2 * SHORT);
+    drop(here);
+    let here = decisions.here(&busy);
+    let begun = processor::time();
+    while processor::time() <= begun + SHORT {}
+    drop(here);
+    assert!(decisions.here(&busy).is_none());
+    assert!(decisions.here(&idle).is_some());
 }
 
 #[tokio::test]

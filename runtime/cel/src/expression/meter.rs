@@ -10,10 +10,8 @@ use std::{
 
 use cel_interpreter::ExecutionError;
 
-use super::{
-    limits::{Limits, Values},
-    processor,
-};
+use super::limits::{Limits, Values};
+use crate::processor;
 
 /// Steps after which the time is looked at again, which takes as long as some of them.
 const UNTIMED: u64 = 64;

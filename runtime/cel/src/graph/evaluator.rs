@@ -24,12 +24,15 @@ use super::{
     text::{Part, TextTemplate},
     value_type::ValueType,
 };
-use crate::expression::{
-    ExpressionError, Limits, meter, patience,
-    pool::{Pool, PoolError},
-    pool_error, processor, shape, shown,
-    strikes::Strikes,
-    syntax_error, timed_out,
+use crate::{
+    expression::{
+        ExpressionError, Limits, meter, patience,
+        pool::{Pool, PoolError},
+        pool_error, shape, shown,
+        strikes::Strikes,
+        syntax_error, timed_out,
+    },
+    processor,
 };
 
 /// Longest part of an error that is told, in characters.
