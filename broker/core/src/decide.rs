@@ -313,12 +313,7 @@ impl<'a> Pass<'a> {
     /// A write to the origin's metadata. Returns whether it is written now.
     fn patch_origin(&mut self, origin: &View, patch: serde_json::Value, note: Option<Note>) -> bool {
         let key = self.snapshot.key;
-        // A new signature of the same assignment is a repeat too.
-        let mut unsigned = patch.clone();
-        if let Some(annotations) = unsigned["metadata"]["annotations"].as_object_mut() {
-            annotations.remove(keys::ASSIGNMENT);
-        }
-        let intent = merge::digest(&unsigned);
+        let intent = marks_intent(&patch);
         let nothing = json!(null);
         self.write(Subject::Marks, intent, &nothing, |_| Write {
             cluster: key.cluster.clone(),
@@ -392,6 +387,16 @@ const GOOD_NEWS_MILLIS: u64 = 1000;
 
 /// How long it may wait for others' work.
 const PATIENCE_MILLIS: u64 = 60_000;
+
+/// What a patch of the origin's metadata is to reach.
+fn marks_intent(patch: &serde_json::Value) -> [u8; 8] {
+    // A new signature of the same assignment is a repeat too.
+    let mut unsigned = patch.clone();
+    if let Some(annotations) = unsigned["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(keys::ASSIGNMENT);
+    }
+    merge::digest(&unsigned)
+}
 
 /// When to ask again whether copies without an origin may go.
 const BRAKE_MILLIS: u64 = 300;

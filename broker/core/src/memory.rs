@@ -82,7 +82,9 @@ impl OriginMemory {
             // The next move tries all again.
             self.gave_up.clear();
         }
-        if let Some(moving) = &decision.moving {
+        // One that is sent on may be refused: how long it has been under way is not forgotten before.
+        let sent_on = |moving: &&Moving| decision.begins && before.is_some() && moving.migration.is_none();
+        if let Some(moving) = decision.moving.as_ref().filter(|moving| !sent_on(moving)) {
             let held = self.moving.take().filter(|held| held.epoch == moving.epoch);
             let mut held =
                 held.unwrap_or_else(|| Box::new(Underway { epoch: moving.epoch, since: now, migration: None }));

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, condition, keys};
-use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
+use runtime_effect::{memory::Pace, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
 use serde_json::json;
 
-use super::{LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS, claim::Assigned};
+use super::{LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS, claim::Assigned, marks_intent};
 use crate::{
     acceptance::{Acceptance, Verdict},
     allowance::Allowance,
     assignment::Assignment,
     decision::State,
     filter::Refusal,
+    memory::Subject,
     placement,
     snapshot::Holder,
     status::Own,
@@ -153,9 +154,29 @@ impl<'a> Pass<'a> {
 
     /// Puts finalizer and signed assignment on the origin, where they are not already.
     pub(super) fn mark(&mut self, origin: &View, assigned: &Assigned, note: Option<Note>) -> Marks {
+        let Some(patch) = self.marks(origin, assigned) else { return Marks::There };
+        if self.patch_origin(origin, patch, note) { Marks::Written } else { Marks::Waiting }
+    }
+
+    /// What finalizer and signed assignment wait for, as reason and message, before they are put on the origin: they were refused, or are
+    /// taken off again and again.
+    pub(super) fn waits_for_marks(&mut self, origin: &View, assigned: &Assigned) -> Option<(&'static str, String)> {
+        let intent = marks_intent(&self.marks(origin, assigned)?);
+        let writes = &self.snapshot.memory.writes;
+        let Pace::Wait(millis) = writes.pace(Subject::Marks, intent, self.snapshot.now.millis) else { return None };
+        self.decision.again_in(millis);
+        let (reason, why) = match writes.trouble_with(Subject::Marks, intent) {
+            Some(trouble) => (trouble.reason, &*trouble.message),
+            None => (condition::FIGHTING, "something in the consumer cluster keeps changing them back"),
+        };
+        Some((reason, format!("for the broker's annotations, which cannot be written: {why}")))
+    }
+
+    /// What is missing of the finalizer and the signed assignment.
+    pub(super) fn marks(&self, origin: &View, assigned: &Assigned) -> Option<serde_json::Value> {
         let finalizer = origin.has_finalizer(keys::FINALIZER);
         if assigned.written && finalizer {
-            return Marks::There;
+            return None;
         }
         let assignment = Assignment {
             provider: assigned.provider.name().to_owned(),
@@ -179,7 +200,7 @@ impl<'a> Pass<'a> {
             let finalizers: Vec<&str> = origin.finalizers().chain([keys::FINALIZER]).collect();
             metadata["finalizers"] = json!(finalizers);
         }
-        if self.patch_origin(origin, json!({"metadata": metadata}), note) { Marks::Written } else { Marks::Waiting }
+        Some(json!({"metadata": metadata}))
     }
 
     /// The consumer has as many objects as it may have: this one waits until another goes.

@@ -7,7 +7,12 @@
 use broker_api::MigrationState;
 use runtime_effect::{note::Note, reach::Reach};
 
-use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
+use super::{
+    LOST_MILLIS, Pass,
+    claim::Assigned,
+    place::{Choice, Marks},
+    transfer::Transfer,
+};
 use crate::{
     acceptance::Acceptance,
     decision::State,
@@ -122,7 +127,9 @@ impl<'a> Pass<'a> {
         let note = format!("stays at provider {}: {why}", assigned.provider.name());
         self.decision.moving = None;
         self.decision.route = None;
-        self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
+        if self.mark(origin, &back, Some(Note::normal("MoveUndone", note))) == Marks::Waiting {
+            self.rest_if_late(assigned);
+        }
     }
 
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
@@ -146,10 +153,7 @@ impl<'a> Pass<'a> {
         match (self.sight(transfer), best) {
             (Sight::Asked, _) => true,
             (Sight::Old, _) | (Sight::Blind, None) => self.await_source(transfer),
-            (Sight::Sure | Sight::Blind, Some(best)) => {
-                self.send_to(transfer, best, why);
-                true
-            }
+            (Sight::Sure | Sight::Blind, Some(best)) => self.send_to(transfer, best, why),
             (Sight::Sure, None) => {
                 self.undo(transfer, why);
                 true
@@ -174,19 +178,25 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Sends the object on to somebody else.
-    fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) {
+    /// Sends the object on to somebody else. Returns whether that is written now.
+    fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) -> bool {
         let Transfer { origin, assigned, .. } = *transfer;
         let to = best.id.provider.clone();
         let note = format!("goes on to provider {}: {why}", to.name());
-        self.decision.rests = false;
         let epoch = self.next_epoch(assigned);
         let next = Assigned {
             moving_to: Some(to),
             pinned_before: assigned.pinned_before,
             ..Assigned::to(assigned.provider.clone(), epoch)
         };
+        if self.waits_for_marks(origin, &next).is_some() {
+            // The move that is under way goes on as it can; nobody waits for it longer than for any other.
+            self.rest_if_late(assigned);
+            return false;
+        }
+        self.decision.rests = false;
         self.begin(origin, &next, Some(best), note);
+        true
     }
 
     /// A move that has had its time, whatever it waits for, may take for ever: others move meanwhile. Else it is looked at again
@@ -224,7 +234,8 @@ impl<'a> Pass<'a> {
         match (self.sight(transfer), best) {
             (Sight::Asked, _) => return true,
             (Sight::Old, _) | (Sight::Blind, None) => return self.await_source(transfer),
-            (Sight::Sure | Sight::Blind, Some(best)) => self.send_to(transfer, best, &why),
+            (Sight::Sure | Sight::Blind, Some(best)) if !self.send_to(transfer, best, &why) => return false,
+            (Sight::Sure | Sight::Blind, Some(_)) => {}
             (Sight::Sure, None) => self.undo(transfer, &why),
         }
         self.decision.gave_up = Some(to.clone());

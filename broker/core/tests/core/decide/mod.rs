@@ -30,5 +30,6 @@ mod switched;
 mod turns;
 mod underway;
 mod unknown;
+mod unmarked;
 mod unread;
 pub(crate) mod world;
