@@ -74,6 +74,9 @@ struct Pass<'a> {
     paced: u64,
     /// What the consumer shows is to be written, and has to wait.
     behind: bool,
+    /// Why marks that the origin should have cannot be written now, as reason and message: they were refused, or are taken off again
+    /// and again.
+    unmarked: Option<(&'static str, String)>,
     /// Providers where a copy of an earlier object of this name does not go, and who holds it.
     held: Vec<(ClusterName, String)>,
     /// A person asks: what holds something up is told at once, not only once it lasts.
@@ -90,6 +93,7 @@ impl<'a> Pass<'a> {
             verdicts: RefCell::default(),
             paced: 0,
             behind: false,
+            unmarked: None,
             held: Vec::new(),
             at_once: false,
         }

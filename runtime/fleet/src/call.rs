@@ -7,6 +7,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
+use hyper_util::client::legacy::Error as LegacyError;
 use kube::client::Body;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit},
@@ -123,7 +124,8 @@ fn transport_error(error: &(dyn std::error::Error + 'static)) -> CallError {
         if !text.contains(&more) {
             text = format!("{text}: {more}");
         }
-        refused |= more.contains("client error (Connect)");
+        // Not by its text, some of which may be the server's.
+        refused |= inner.downcast_ref::<LegacyError>().is_some_and(LegacyError::is_connect);
         cause = inner.source();
     }
     if refused { CallError::Unreachable(text) } else { CallError::UnknownOutcome(text) }
@@ -285,6 +287,12 @@ mod tests {
         sync::atomic::{AtomicUsize, Ordering},
     };
 
+    use hyper_util::{
+        client::legacy::Client,
+        rt::{TokioExecutor, TokioIo},
+    };
+    use tokio::net::TcpStream;
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -299,6 +307,26 @@ mod tests {
             let answered = caller.clone().after(failures).call(get("/", JSON).unwrap(), 100).await;
             assert_eq!((began.elapsed().as_secs(), answered.is_ok()), (secs, failures > 1), "{failures} failures");
         }
+    }
+
+    /// A server's words may stand in the error of a request that it has carried out.
+    #[tokio::test]
+    async fn that_nothing_was_sent_is_known_by_the_kind_of_an_error_and_not_by_its_text() {
+        let asked = async |service| {
+            let caller = Caller::new(service, "host", &crate::conventions::PLAIN, |_, _, _, _| {});
+            caller.call(get("http://server/", JSON).unwrap(), 100).await.unwrap_err()
+        };
+        let says = tower::service_fn(async |_: Request<Body>| {
+            Err::<Response<Body>, _>(std::io::Error::other("client error (Connect)"))
+        });
+        assert!(matches!(asked(crate::dial::sends(says)).await, CallError::UnknownOutcome(_)));
+        let late = tower::service_fn(|_: http::Uri| {
+            let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+            std::future::ready(Err::<TokioIo<TcpStream>, _>(late))
+        });
+        let service = Client::builder(TokioExecutor::new()).build(late);
+        let error = asked(crate::dial::sends(service)).await;
+        assert!(matches!(error, CallError::Unreachable(_)), "{error}");
     }
 
     #[tokio::test]

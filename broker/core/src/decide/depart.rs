@@ -386,16 +386,14 @@ impl<'a> Pass<'a> {
             pinned_before: assigned.pinned,
             ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
         };
-        // Nobody waits for a consumer that does not let it be written. What is missing of its marks now comes first.
-        self.decision.rests = true;
-        if self.marks(origin, assigned).is_some() {
-            return false;
-        }
-        if let Some((trouble, why)) = self.waits_for_marks(origin, &next) {
+        if self.waits_for_marks(origin, &next)
+            && let Some((trouble, why)) = self.unmarked.clone()
+        {
             self.keeps_waiting(reason, trouble, why);
+            // Nobody else waits for a consumer that does not let it be written.
+            self.decision.rests = true;
             return false;
         }
-        self.decision.rests = false;
         let route = match reason {
             Reason::Rebalance(_) => Route::Rebalance { to: to.clone() },
             _ => Route::Leave { from: assigned.provider.clone(), to: to.clone() },

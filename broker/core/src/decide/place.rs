@@ -155,21 +155,24 @@ impl<'a> Pass<'a> {
     /// Puts finalizer and signed assignment on the origin, where they are not already.
     pub(super) fn mark(&mut self, origin: &View, assigned: &Assigned, note: Option<Note>) -> Marks {
         let Some(patch) = self.marks(origin, assigned) else { return Marks::There };
-        if self.patch_origin(origin, patch, note) { Marks::Written } else { Marks::Waiting }
+        // Those of now and those that wait would each make the other forgotten.
+        if self.unmarked.is_none() && self.patch_origin(origin, patch, note) { Marks::Written } else { Marks::Waiting }
     }
 
-    /// What finalizer and signed assignment wait for, as reason and message, before they are put on the origin: they were refused, or are
-    /// taken off again and again.
-    pub(super) fn waits_for_marks(&mut self, origin: &View, assigned: &Assigned) -> Option<(&'static str, String)> {
-        let intent = marks_intent(&self.marks(origin, assigned)?);
-        let writes = &self.snapshot.memory.writes;
-        let Pace::Wait(millis) = writes.pace(Subject::Marks, intent, self.snapshot.now.millis) else { return None };
-        self.decision.again_in(millis);
+    /// Whether finalizer and signed assignment have to wait before they are put on the origin. None are written then.
+    pub(super) fn waits_for_marks(&mut self, origin: &View, assigned: &Assigned) -> bool {
+        let Some(patch) = self.marks(origin, assigned) else { return false };
+        let (writes, intent) = (&self.snapshot.memory.writes, marks_intent(&patch));
+        let Pace::Wait(millis) = writes.pace(Subject::Marks, intent, self.snapshot.now.millis) else { return false };
         let (reason, why) = match writes.trouble_with(Subject::Marks, intent) {
             Some(trouble) => (trouble.reason, &*trouble.message),
             None => (condition::FIGHTING, "something in the consumer cluster keeps changing them back"),
         };
-        Some((reason, format!("for the broker's annotations, which cannot be written: {why}")))
+        let why = format!("for the broker's annotations, which cannot be written: {why}");
+        self.decision.again_in(millis);
+        self.decision.notes.push(Note::warning(reason, format!("the move waits {why}")));
+        self.unmarked = Some((reason, why));
+        true
     }
 
     /// What is missing of the finalizer and the signed assignment.

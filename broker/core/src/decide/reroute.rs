@@ -150,10 +150,16 @@ impl<'a> Pass<'a> {
             Some(Choice::Best(best)) => Some(best),
             Some(Choice::None { .. }) | None => None,
         };
+        if self.cannot_send(transfer, best) {
+            return false;
+        }
         match (self.sight(transfer), best) {
             (Sight::Asked, _) => true,
             (Sight::Old, _) | (Sight::Blind, None) => self.await_source(transfer),
-            (Sight::Sure | Sight::Blind, Some(best)) => self.send_to(transfer, best, why),
+            (Sight::Sure | Sight::Blind, Some(best)) => {
+                self.send_to(transfer, best, why);
+                true
+            }
             (Sight::Sure, None) => {
                 self.undo(transfer, why);
                 true
@@ -178,24 +184,33 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Sends the object on to somebody else. Returns whether that is written now.
-    fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) -> bool {
+    /// Sends the object on to somebody else.
+    fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) {
         let Transfer { origin, assigned, .. } = *transfer;
-        let to = best.id.provider.clone();
-        let note = format!("goes on to provider {}: {why}", to.name());
-        let epoch = self.next_epoch(assigned);
-        let next = Assigned {
-            moving_to: Some(to),
-            pinned_before: assigned.pinned_before,
-            ..Assigned::to(assigned.provider.clone(), epoch)
-        };
-        if self.waits_for_marks(origin, &next).is_some() {
-            // The move that is under way goes on as it can; nobody waits for it longer than for any other.
-            self.rest_if_late(assigned);
-            return false;
-        }
+        let note = format!("goes on to provider {}: {why}", best.id.provider.name());
+        let next = self.sent_to(assigned, best);
         self.decision.rests = false;
         self.begin(origin, &next, Some(best), note);
+    }
+
+    /// The object as it is when it is on its way to somebody else.
+    fn sent_to(&self, assigned: &Assigned, best: &Acceptance) -> Assigned {
+        Assigned {
+            moving_to: Some(best.id.provider.clone()),
+            pinned_before: assigned.pinned_before,
+            ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
+        }
+    }
+
+    /// Whether it cannot be written now that the object is sent on. The move that is under way goes on as it can then, and nobody
+    /// waits for it longer than for any other.
+    fn cannot_send(&mut self, transfer: &Transfer<'a, '_>, best: Option<&Acceptance>) -> bool {
+        let Transfer { origin, assigned, .. } = *transfer;
+        let Some(next) = best.map(|best| self.sent_to(assigned, best)) else { return false };
+        if !self.waits_for_marks(origin, &next) {
+            return false;
+        }
+        self.rest_if_late(assigned);
         true
     }
 
@@ -231,11 +246,13 @@ impl<'a> Pass<'a> {
             Some(Choice::None { .. }) => return false,
             None => None,
         };
+        if self.cannot_send(transfer, best) {
+            return false;
+        }
         match (self.sight(transfer), best) {
             (Sight::Asked, _) => return true,
             (Sight::Old, _) | (Sight::Blind, None) => return self.await_source(transfer),
-            (Sight::Sure | Sight::Blind, Some(best)) if !self.send_to(transfer, best, &why) => return false,
-            (Sight::Sure | Sight::Blind, Some(_)) => {}
+            (Sight::Sure | Sight::Blind, Some(best)) => self.send_to(transfer, best, &why),
             (Sight::Sure, None) => self.undo(transfer, &why),
         }
         self.decision.gave_up = Some(to.clone());

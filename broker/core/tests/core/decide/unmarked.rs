@@ -1,15 +1,15 @@
 //! A consumer that does not let the broker write that an object moves, or whereto, keeps no turn from anybody.
 
-use broker_api::{ClusterName, condition};
+use broker_api::{ClusterName, condition, keys};
 use broker_core::{
     decision::{Decision, State},
     memory::Subject,
     movement::Request,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::decide::{
-    moves::{assigned, begin, corp, next, rename},
+    moves::{begin, corp, next, rename},
     world::{World, web},
 };
 
@@ -61,19 +61,42 @@ fn whoever_asks_for_a_move_that_cannot_be_begun_is_told() {
     assert_eq!(why, "for the broker's annotations, which cannot be written: not so");
 }
 
-/// Two writes that are refused would each make the other forgotten.
+/// Two writes that are refused, or undone, in turn would each make the other forgotten, and neither would ever wait.
 #[test]
-fn marks_that_are_missing_come_before_those_of_a_move() {
+fn marks_that_are_missing_are_written_with_those_of_a_move_and_wait_with_them() {
     let mut world = corp();
     rename(&mut world, "a.com");
     world.edit(&web(), |origin| origin["metadata"]["finalizers"] = json!([]));
-    let decision = refuse(&mut world);
-    assert!(decision.rests && decision.moving.is_none());
+    assert!(refuse(&mut world).rests);
     world.millis += 2000;
     world.pass(&web());
-    assert_eq!((assigned(&world), next(&world)), (json!("p1"), Value::Null));
-    world.pass(&web());
     assert_eq!(next(&world), "p2");
+    assert!(!world.origin(&web()).unwrap()["metadata"]["finalizers"].as_array().unwrap().is_empty());
+
+    let mut world = leaving();
+    world.edit(&web(), |origin| origin["metadata"]["finalizers"] = json!([]));
+    world.accept_no_more("p2");
+    refuse(&mut world);
+    world.millis += 600_000;
+    assert!(refuse(&mut world).rests);
+}
+
+#[test]
+fn a_webhook_that_drops_where_it_goes_slows_the_broker_down() {
+    let mut world = corp();
+    rename(&mut world, "a.com");
+    let mut written = 0;
+    for _ in 0..20 {
+        let decision = world.pass(&web());
+        written += decision.writes().filter(|write| write.subject == Subject::Marks).count();
+        world.edit(&web(), |origin| {
+            drop(origin["metadata"]["annotations"].as_object_mut().unwrap().remove(keys::NEW_PROVIDER_CLUSTER));
+        });
+    }
+    assert_eq!(written, 4);
+    let decision = world.look(&web());
+    assert!(decision.rests && decision.moving.is_none() && decision.again.is_some());
+    assert!(world.condition(&web(), condition::MOVING).unwrap().starts_with("False/Fighting: waiting for"));
 }
 
 #[test]
