@@ -1,9 +1,12 @@
 //! What the broker remembers of an origin between decisions. All of it may be lost: see [`runtime_effect::memory`].
 
 use broker_api::ClusterName;
-use runtime_effect::memory;
+use runtime_effect::{memory, write::Op};
 
-use crate::{decision::Decision, movement::Moving};
+use crate::{
+    decision::{Decision, Write},
+    movement::Moving,
+};
 
 /// What a write is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +53,7 @@ pub struct OriginMemory {
     gave_up: Vec<(ClusterName, u64)>,
     /// Since when copies have been on their way out without going, in milliseconds since 1970.
     pub held_since: Option<u64>,
-    /// uid of the copy that we wrote last.
+    /// uid of the copy that we wrote last, or else of one that we delete.
     pub copy_uid: Option<Box<str>>,
     /// When the copy was created by us, in milliseconds since 1970.
     pub created_at: Option<u64>,
@@ -73,6 +76,14 @@ impl OriginMemory {
     /// Keeps what a decision says of moves. `before`: the move that was under way when it was taken; `now`: when that was, in
     /// milliseconds since 1970.
     pub fn absorb(&mut self, decision: &Decision, before: Option<&Moving>, now: u64) {
+        if self.copy_uid.is_none() {
+            // Its provider may take the marks off what is to go before it is gone.
+            let deletes = |write: &Write| match &write.op {
+                Op::Delete { uid, .. } if write.subject == Subject::Removal => Some(uid.clone()),
+                _ => None,
+            };
+            self.copy_uid = decision.writes().find_map(deletes);
+        }
         if let Some(provider) = &decision.gave_up {
             self.gave_up.retain(|(held, _)| held != provider);
             self.gave_up.push((provider.clone(), now));

@@ -39,7 +39,9 @@ pub(crate) fn ending(stage: &Stage) -> Ending {
         let mut contents = server.contents();
         let is_provider = stage.providers.contains(&server.name());
         if is_provider {
-            let unmarked = if stage.has_left(server.name()) { take_out_unmarked(&mut contents) } else { 0 };
+            let left = |name| stage.has_left(name);
+            let left = left(server.name()) || stage.tenants.iter().copied().any(left);
+            let unmarked = if left { take_out_unmarked(&mut contents) } else { 0 };
             ending.look_at_provider(stage, server.name(), &contents, unmarked);
         }
         if stage.tenants.contains(&server.name()) {
@@ -80,7 +82,8 @@ pub(crate) fn ending(stage: &Stage) -> Ending {
 type Contents = BTreeMap<(String, String, String), Arc<Value>>;
 
 /// A provider that has left may have taken the marks off a copy before anybody could put them back, and when it comes again the
-/// object is served elsewhere: nobody can tell any more that this is a copy, and it is the provider's, whose room it takes.
+/// object is served elsewhere: nobody can tell any more that this is a copy, and it is the provider's, whose room it takes. Likewise
+/// where the consumer had left, and the object is not there any more when that comes again.
 fn take_out_unmarked(contents: &mut Contents) -> u64 {
     let is_unmarked = |object: &Value| {
         let metadata = &object["metadata"];

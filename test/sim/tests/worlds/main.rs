@@ -192,13 +192,22 @@ fn what_was_found_by_chance_stays_away() {
 
 /// A move that a person asks for to where the object goes already waits beside the other. A provider that said it wants to be rid
 /// of all at the moment it left may have been heard; that it left is not heard where nobody can be asked. What says, in words that
-/// are not ours, that it was placed is placed once all can be asked. A key goes on for as long as somebody undoes each write.
+/// are not ours, that it was placed is placed once all can be asked. A key goes on for as long as somebody undoes each write. A copy
+/// whose marks are taken off while its consumer has left, and the object goes, is its provider's. One that was made for a move which
+/// was undone goes once the copy that serves is there again.
 #[test]
 fn what_looks_wrong_and_is_not_is_let_pass() {
-    for seed in [14_020_221, 14_020_470, 14_023_340, 14_030_190, 14_030_497] {
+    for seed in [14_020_221, 14_020_470, 14_023_340, 14_030_190, 14_030_497, 14_043_657, 14_044_292] {
         let plan = Plan::drawn(seed);
         tell(&plan).hold(&calm(&plan));
     }
+}
+
+/// A copy whose deletion had been sent, and not answered, was once nobody's as soon as its provider took the marks off.
+#[test]
+fn what_is_to_go_is_known_to_whoever_sent_for_it() {
+    let plan = Plan::drawn(14_043_653);
+    tell(&plan).hold(&calm(&plan));
 }
 
 /// Whoever came to lead while a watch was behind once let go of what the leader before had made a moment ago.

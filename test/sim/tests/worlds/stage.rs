@@ -63,9 +63,9 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Whether a provider was taken out at any time.
-    pub(crate) fn has_left(&self, provider: &str) -> bool {
-        let leave = Deed::Told(format!("Leave({provider:?})"));
+    /// Whether a cluster was taken out at any time.
+    pub(crate) fn has_left(&self, cluster: &str) -> bool {
+        let leave = Deed::Told(format!("Leave({cluster:?})"));
         self.world.journal().count(|entry| entry.deed == leave) > 0
     }
 

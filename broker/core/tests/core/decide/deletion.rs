@@ -214,6 +214,21 @@ fn an_orphan_whose_marks_were_stripped_is_still_known_to_whoever_made_it() {
     assert!(world.copy("p1", &web()).is_none());
 }
 
+/// World 14043653: the deletion was sent, and nobody answered.
+#[test]
+fn an_orphan_that_is_to_go_is_known_to_whoever_sent_for_it_when_its_marks_are_stripped() {
+    let mut world = World::served();
+    world.force_remove(&web());
+    world.restart();
+    assert_eq!(world.pass_within(&web(), 0).writes().count(), 1);
+    world.edit_copy("p1", &web(), |copy| {
+        copy["metadata"]["annotations"] = json!({});
+        copy["metadata"]["labels"] = json!({});
+    });
+    world.settle(&web());
+    assert!(world.copy("p1", &web()).is_none());
+}
+
 #[test]
 fn a_recreated_object_is_another_object() {
     let mut world = World::served();

@@ -19,6 +19,7 @@ fn a_copy_without_its_marks_goes_from_where_the_object_is_assigned_to_and_from_n
     world.provider("p2").objects.restore(World::copy_at(&web()), stored);
     world.edit_copy("p1", &web(), strip);
     world.edit_copy("p2", &web(), strip);
+    world.provider("p2").objects.corrupt(&World::copy_at(&web()), |copy| copy["metadata"]["uid"] = json!("another"));
     world.restart();
     world.delete(&web());
     world.settle_briefly(&web());

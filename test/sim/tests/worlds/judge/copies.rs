@@ -25,6 +25,9 @@ pub(super) struct Copies {
     all: BTreeMap<(String, String), Copy>,
     /// Origins of which somebody has written what only the broker may.
     forged: BTreeSet<String>,
+    /// Origins that were called back, and the providers they were on their way to: what is there goes once the one that serves is
+    /// seen.
+    called_back: BTreeSet<(String, String)>,
     /// Providers that have gone, or cannot be reached: whoever has not heard of it yet may still write there.
     away: BTreeSet<String>,
     /// Providers that may be left when they are silent for a while, as they may be in any weather.
@@ -80,6 +83,7 @@ impl Copies {
         self.forged.extend(step.forges().map(str::to_owned));
         let strays = std::mem::take(&mut self.strays);
         if !step.is_about_copy() {
+            self.redirect(step);
             return Ok(());
         }
         let key = (step.server().to_owned(), step.change.name.clone());
@@ -103,8 +107,24 @@ impl Copies {
         if is_new { self.check_number(&uid, after, seen) } else { Ok(()) }
     }
 
+    /// The broker sends an object somewhere, or calls it back.
+    fn redirect(&mut self, step: &Step<'_>) {
+        let (true, Some(before), Some(after)) = (step.is_brokers(), step.before(), step.after()) else { return };
+        let ways = |origin| [keys::PROVIDER_CLUSTER, keys::NEW_PROVIDER_CLUSTER].map(|key| annotation(origin, key));
+        let ([serves, to], now) = (ways(before), ways(after));
+        let uid = after["metadata"]["uid"].as_str().unwrap_or_default();
+        self.called_back.retain(|(of, provider)| of != uid || !now.contains(&provider.as_str()));
+        if !to.is_empty() && now == [serves, ""] {
+            self.called_back.insert((uid.to_owned(), to.to_owned()));
+        }
+    }
+
     fn check_number(&self, uid: &str, made: &Value, seen: &Seen) -> Result<(), String> {
-        let served = self.all.values().filter(|copy| copy.uid == uid && !copy.left_behind && !copy.leaves).count();
+        let called_back = |provider: &str| self.called_back.contains(&(uid.to_owned(), provider.to_owned()));
+        let serves = |((provider, _), copy): &(&(String, String), &Copy)| {
+            copy.uid == uid && !copy.left_behind && !copy.leaves && !called_back(provider)
+        };
+        let served = self.all.iter().filter(serves).count();
         let moves = seen
             .origin_of(made)
             .is_none_or(|origin| !annotation(origin, keys::NEW_PROVIDER_CLUSTER).is_empty() || is_leaving(origin));
