@@ -74,9 +74,6 @@ struct Pass<'a> {
     paced: u64,
     /// What the consumer shows is to be written, and has to wait.
     behind: bool,
-    /// Why marks that the origin should have cannot be written now, as reason and message: they were refused, or are taken off again
-    /// and again.
-    unmarked: Option<(&'static str, String)>,
     /// Providers where a copy of an earlier object of this name does not go, and who holds it.
     held: Vec<(ClusterName, String)>,
     /// A person asks: what holds something up is told at once, not only once it lasts.
@@ -93,7 +90,6 @@ impl<'a> Pass<'a> {
             verdicts: RefCell::default(),
             paced: 0,
             behind: false,
-            unmarked: None,
             held: Vec::new(),
             at_once: false,
         }
@@ -317,7 +313,12 @@ impl<'a> Pass<'a> {
     /// A write to the origin's metadata. Returns whether it is written now.
     fn patch_origin(&mut self, origin: &View, patch: serde_json::Value, note: Option<Note>) -> bool {
         let key = self.snapshot.key;
-        let intent = marks_intent(&patch);
+        // A new signature of the same assignment is a repeat too.
+        let mut unsigned = patch.clone();
+        if let Some(annotations) = unsigned["metadata"]["annotations"].as_object_mut() {
+            annotations.remove(keys::ASSIGNMENT);
+        }
+        let intent = merge::digest(&unsigned);
         let nothing = json!(null);
         self.write(Subject::Marks, intent, &nothing, |_| Write {
             cluster: key.cluster.clone(),
@@ -391,16 +392,6 @@ const GOOD_NEWS_MILLIS: u64 = 1000;
 
 /// How long it may wait for others' work.
 const PATIENCE_MILLIS: u64 = 60_000;
-
-/// What a patch of the origin's metadata is to reach.
-fn marks_intent(patch: &serde_json::Value) -> [u8; 8] {
-    // A new signature of the same assignment is a repeat too.
-    let mut unsigned = patch.clone();
-    if let Some(annotations) = unsigned["metadata"]["annotations"].as_object_mut() {
-        annotations.remove(keys::ASSIGNMENT);
-    }
-    merge::digest(&unsigned)
-}
 
 /// When to ask again whether copies without an origin may go.
 const BRAKE_MILLIS: u64 = 300;

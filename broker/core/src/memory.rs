@@ -53,8 +53,10 @@ pub struct OriginMemory {
     gave_up: Vec<(ClusterName, u64)>,
     /// Since when copies have been on their way out without going, in milliseconds since 1970.
     pub held_since: Option<u64>,
-    /// uid of the copy that we wrote last, or else of one that we delete.
+    /// uid of the copy that we wrote last.
     pub copy_uid: Option<Box<str>>,
+    /// uid of the copy that was last to go: its provider may take the marks off before it is gone.
+    pub removed_uid: Option<Box<str>>,
     /// When the copy was created by us, in milliseconds since 1970.
     pub created_at: Option<u64>,
     /// The move that is under way.
@@ -76,13 +78,12 @@ impl OriginMemory {
     /// Keeps what a decision says of moves. `before`: the move that was under way when it was taken; `now`: when that was, in
     /// milliseconds since 1970.
     pub fn absorb(&mut self, decision: &Decision, before: Option<&Moving>, now: u64) {
-        if self.copy_uid.is_none() {
-            // Its provider may take the marks off what is to go before it is gone.
-            let deletes = |write: &Write| match &write.op {
-                Op::Delete { uid, .. } if write.subject == Subject::Removal => Some(uid.clone()),
-                _ => None,
-            };
-            self.copy_uid = decision.writes().find_map(deletes);
+        let removes = |write: &Write| match &write.op {
+            Op::Delete { uid, .. } if write.subject == Subject::Removal => Some(uid.clone()),
+            _ => None,
+        };
+        if let Some(uid) = decision.writes().find_map(removes) {
+            self.removed_uid = Some(uid);
         }
         if let Some(provider) = &decision.gave_up {
             self.gave_up.retain(|(held, _)| held != provider);
@@ -93,9 +94,7 @@ impl OriginMemory {
             // The next move tries all again.
             self.gave_up.clear();
         }
-        // One that is sent on may be refused: how long it has been under way is not forgotten before.
-        let sent_on = |moving: &&Moving| decision.begins && before.is_some() && moving.migration.is_none();
-        if let Some(moving) = decision.moving.as_ref().filter(|moving| !sent_on(moving)) {
+        if let Some(moving) = &decision.moving {
             let held = self.moving.take().filter(|held| held.epoch == moving.epoch);
             let mut held =
                 held.unwrap_or_else(|| Box::new(Underway { epoch: moving.epoch, since: now, migration: None }));

@@ -181,8 +181,9 @@ impl<'a> Pass<'a> {
         for holder in &snapshot.holders {
             let Some(copy) = holder.copy.present().filter(|copy| !copy.deleting) else { continue };
             let uid = self.signed_uid(holder, copy);
-            // Without its marks a copy is still known to whoever has just written it.
-            if uid.is_none() && snapshot.memory.copy_uid.as_ref() != Some(&copy.uid) {
+            // Without its marks a copy is still known to whoever has just written it, or wanted to delete it.
+            let known = [&snapshot.memory.copy_uid, &snapshot.memory.removed_uid];
+            if uid.is_none() && !known.contains(&&Some(copy.uid.clone())) {
                 continue;
             }
             if holder.reach != Reach::Ready {

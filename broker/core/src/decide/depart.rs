@@ -380,20 +380,6 @@ impl<'a> Pass<'a> {
             self.decision.again_in(SOON_MILLIS);
             return false;
         }
-        let next = Assigned {
-            moving_to: Some(to.clone()),
-            pinned: matches!(reason, Reason::Requested(_)),
-            pinned_before: assigned.pinned,
-            ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
-        };
-        if self.waits_for_marks(origin, &next)
-            && let Some((trouble, why)) = self.unmarked.clone()
-        {
-            self.keeps_waiting(reason, trouble, why);
-            // Nobody else waits for a consumer that does not let it be written.
-            self.decision.rests = true;
-            return false;
-        }
         let route = match reason {
             Reason::Rebalance(_) => Route::Rebalance { to: to.clone() },
             _ => Route::Leave { from: assigned.provider.clone(), to: to.clone() },
@@ -401,23 +387,24 @@ impl<'a> Pass<'a> {
         self.decision.route = Some(route.clone());
         if !(moves.may_move)(&route) {
             let why = format!("for its turn to move to provider {}; so many others are on their way", to.name());
-            self.keeps_waiting(reason, "WaitingForTurn", why);
+            if let Reason::Requested(migration) = reason {
+                let name = migration.to_string();
+                self.decision.requests.push((name, Request::Waits(why.clone())));
+            }
+            self.stay("WaitingForTurn", format!("waiting {why}"));
             return false;
         }
+        let next = Assigned {
+            moving_to: Some(to.clone()),
+            pinned: matches!(reason, Reason::Requested(_)),
+            pinned_before: assigned.pinned,
+            ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
+        };
         self.begin(origin, &next, best, departure(reason, &assigned.provider, to));
         if let Reason::Requested(migration) = reason {
             self.moves_for(Some(migration));
         }
         true
-    }
-
-    /// It is to leave, and waits for something. People are told, and the Migration that asks for it.
-    fn keeps_waiting(&mut self, reason: Reason<'_>, word: &'static str, why: String) {
-        let message = format!("waiting {why}");
-        if let Reason::Requested(migration) = reason {
-            self.decision.requests.push((migration.to_string(), Request::Waits(why)));
-        }
-        self.stay(word, message);
     }
 
     /// Writes that the origin moves.

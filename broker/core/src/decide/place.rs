@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use broker_api::{ClusterName, condition, keys};
-use runtime_effect::{memory::Pace, note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
+use runtime_effect::{note::Note, reach::Reach, seen::Seen, serving::Serving, view::View};
 use serde_json::json;
 
-use super::{LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS, claim::Assigned, marks_intent};
+use super::{LOST_MILLIS, Pass, SILENT_MILLIS, SOON_MILLIS, claim::Assigned};
 use crate::{
     acceptance::{Acceptance, Verdict},
     allowance::Allowance,
     assignment::Assignment,
     decision::State,
     filter::Refusal,
-    memory::Subject,
     placement,
     snapshot::Holder,
     status::Own,
@@ -154,32 +153,9 @@ impl<'a> Pass<'a> {
 
     /// Puts finalizer and signed assignment on the origin, where they are not already.
     pub(super) fn mark(&mut self, origin: &View, assigned: &Assigned, note: Option<Note>) -> Marks {
-        let Some(patch) = self.marks(origin, assigned) else { return Marks::There };
-        // Those of now and those that wait would each make the other forgotten.
-        if self.unmarked.is_none() && self.patch_origin(origin, patch, note) { Marks::Written } else { Marks::Waiting }
-    }
-
-    /// Whether finalizer and signed assignment have to wait before they are put on the origin. None are written then.
-    pub(super) fn waits_for_marks(&mut self, origin: &View, assigned: &Assigned) -> bool {
-        let Some(patch) = self.marks(origin, assigned) else { return false };
-        let (writes, intent) = (&self.snapshot.memory.writes, marks_intent(&patch));
-        let Pace::Wait(millis) = writes.pace(Subject::Marks, intent, self.snapshot.now.millis) else { return false };
-        let (reason, why) = match writes.trouble_with(Subject::Marks, intent) {
-            Some(trouble) => (trouble.reason, &*trouble.message),
-            None => (condition::FIGHTING, "something in the consumer cluster keeps changing them back"),
-        };
-        let why = format!("for the broker's annotations, which cannot be written: {why}");
-        self.decision.again_in(millis);
-        self.decision.notes.push(Note::warning(reason, format!("the move waits {why}")));
-        self.unmarked = Some((reason, why));
-        true
-    }
-
-    /// What is missing of the finalizer and the signed assignment.
-    pub(super) fn marks(&self, origin: &View, assigned: &Assigned) -> Option<serde_json::Value> {
         let finalizer = origin.has_finalizer(keys::FINALIZER);
         if assigned.written && finalizer {
-            return None;
+            return Marks::There;
         }
         let assignment = Assignment {
             provider: assigned.provider.name().to_owned(),
@@ -203,7 +179,7 @@ impl<'a> Pass<'a> {
             let finalizers: Vec<&str> = origin.finalizers().chain([keys::FINALIZER]).collect();
             metadata["finalizers"] = json!(finalizers);
         }
-        Some(json!({"metadata": metadata}))
+        if self.patch_origin(origin, json!({"metadata": metadata}), note) { Marks::Written } else { Marks::Waiting }
     }
 
     /// The consumer has as many objects as it may have: this one waits until another goes.

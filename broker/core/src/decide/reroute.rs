@@ -7,12 +7,7 @@
 use broker_api::MigrationState;
 use runtime_effect::{note::Note, reach::Reach};
 
-use super::{
-    LOST_MILLIS, Pass,
-    claim::Assigned,
-    place::{Choice, Marks},
-    transfer::Transfer,
-};
+use super::{LOST_MILLIS, Pass, claim::Assigned, place::Choice, transfer::Transfer};
 use crate::{
     acceptance::Acceptance,
     decision::State,
@@ -127,9 +122,7 @@ impl<'a> Pass<'a> {
         let note = format!("stays at provider {}: {why}", assigned.provider.name());
         self.decision.moving = None;
         self.decision.route = None;
-        if self.mark(origin, &back, Some(Note::normal("MoveUndone", note))) == Marks::Waiting {
-            self.rest_if_late(assigned);
-        }
+        self.mark(origin, &back, Some(Note::normal("MoveUndone", note)));
     }
 
     /// Sends the object to another provider than the one it was on its way to, or back. Returns whether that was written.
@@ -150,9 +143,6 @@ impl<'a> Pass<'a> {
             Some(Choice::Best(best)) => Some(best),
             Some(Choice::None { .. }) | None => None,
         };
-        if self.cannot_send(transfer, best) {
-            return false;
-        }
         match (self.sight(transfer), best) {
             (Sight::Asked, _) => true,
             (Sight::Old, _) | (Sight::Blind, None) => self.await_source(transfer),
@@ -187,31 +177,16 @@ impl<'a> Pass<'a> {
     /// Sends the object on to somebody else.
     fn send_to(&mut self, transfer: &Transfer<'a, '_>, best: &Acceptance, why: &str) {
         let Transfer { origin, assigned, .. } = *transfer;
-        let note = format!("goes on to provider {}: {why}", best.id.provider.name());
-        let next = self.sent_to(assigned, best);
+        let to = best.id.provider.clone();
+        let note = format!("goes on to provider {}: {why}", to.name());
         self.decision.rests = false;
-        self.begin(origin, &next, Some(best), note);
-    }
-
-    /// The object as it is when it is on its way to somebody else.
-    fn sent_to(&self, assigned: &Assigned, best: &Acceptance) -> Assigned {
-        Assigned {
-            moving_to: Some(best.id.provider.clone()),
+        let epoch = self.next_epoch(assigned);
+        let next = Assigned {
+            moving_to: Some(to),
             pinned_before: assigned.pinned_before,
-            ..Assigned::to(assigned.provider.clone(), self.next_epoch(assigned))
-        }
-    }
-
-    /// Whether it cannot be written now that the object is sent on. The move that is under way goes on as it can then, and nobody
-    /// waits for it longer than for any other.
-    fn cannot_send(&mut self, transfer: &Transfer<'a, '_>, best: Option<&Acceptance>) -> bool {
-        let Transfer { origin, assigned, .. } = *transfer;
-        let Some(next) = best.map(|best| self.sent_to(assigned, best)) else { return false };
-        if !self.waits_for_marks(origin, &next) {
-            return false;
-        }
-        self.rest_if_late(assigned);
-        true
+            ..Assigned::to(assigned.provider.clone(), epoch)
+        };
+        self.begin(origin, &next, Some(best), note);
     }
 
     /// A move that has had its time, whatever it waits for, may take for ever: others move meanwhile. Else it is looked at again
@@ -246,9 +221,6 @@ impl<'a> Pass<'a> {
             Some(Choice::None { .. }) => return false,
             None => None,
         };
-        if self.cannot_send(transfer, best) {
-            return false;
-        }
         match (self.sight(transfer), best) {
             (Sight::Asked, _) => return true,
             (Sight::Old, _) | (Sight::Blind, None) => return self.await_source(transfer),

@@ -80,13 +80,8 @@ impl<'a> Pass<'a> {
         {
             return;
         }
-        match self.mark(origin, assigned, None) {
-            Marks::There => {}
-            Marks::Written => return,
-            Marks::Waiting => {
-                self.rest_if_late(assigned);
-                return;
-            }
+        if self.mark(origin, assigned, None) != Marks::There {
+            return;
         }
         self.drop_superseded(origin, &[&assigned.provider, to], assigned.epoch);
         match target {
@@ -272,9 +267,7 @@ impl<'a> Pass<'a> {
         let note = format!("moved from provider {} to provider {}", assigned.provider.name(), to.name());
         self.decision.moving = None;
         self.decision.route = None;
-        if self.mark(origin, &served, Some(Note::normal("Moved", note))) == Marks::Waiting {
-            self.rest_if_late(assigned);
-        }
+        self.mark(origin, &served, Some(Note::normal("Moved", note)));
     }
 
     /// The consumer is served by the new copy, about which nothing can be said or done now: all stays as it is.

@@ -229,6 +229,24 @@ fn an_orphan_that_is_to_go_is_known_to_whoever_sent_for_it_when_its_marks_are_st
     assert!(world.copy("p1", &web()).is_none());
 }
 
+/// One whose deletion was sent is no claim to an object that was made anew.
+#[test]
+fn what_is_to_go_claims_nothing_when_its_marks_are_stripped() {
+    let mut world = World::served();
+    world.edit_copy("p1", &web(), |copy| copy["metadata"]["finalizers"] = json!(["theirs/one"]));
+    world.force_remove(&web());
+    world.create(&web(), json!({"fqdn": "new.corp"}));
+    world.restart();
+    world.accept_no_more("p1");
+    world.pass(&web());
+    world.edit_copy("p1", &web(), |copy| {
+        copy["metadata"]["annotations"] = json!({});
+        copy["metadata"]["labels"] = json!({});
+    });
+    let decision = world.pass(&web());
+    assert_eq!((decision.provider, decision.state), (None, State::Waiting));
+}
+
 #[test]
 fn a_recreated_object_is_another_object() {
     let mut world = World::served();

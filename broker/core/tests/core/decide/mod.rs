@@ -30,6 +30,5 @@ mod switched;
 mod turns;
 mod underway;
 mod unknown;
-mod unmarked;
 mod unread;
 pub(crate) mod world;
